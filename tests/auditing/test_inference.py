@@ -45,39 +45,11 @@ def test_a_symmetric_answer_about_a_fair_coin(wrong: float) -> None:
     assert told.exposure.guess_after == pytest.approx(1 - wrong, abs=ROUNDING)
     assert told.gain == pytest.approx(0.5 - wrong, abs=ROUNDING)
     assert told.times_as_likely == pytest.approx(2 * (1 - wrong), abs=ROUNDING)
-    assert told.certain == {}
 
 
 def test_the_worst_answer_of_an_unfair_coin_is_about_the_rarer_side() -> None:
     told = infer(SIDE, coin_law(0.1, p_heads=0.2))
     assert told.times_as_likely == pytest.approx(0.9 / (0.9 * 0.2 + 0.1 * 0.8), abs=ROUNDING)
-
-
-def test_an_answer_that_settles_a_level_is_counted() -> None:
-    # Half of the heads are told; everybody else gets the other answer.
-    law = np.array([[0.1, 0.0], [0.1, 0.8]])
-    assert infer(SIDE, law).certain == pytest.approx({"heads": 0.1}, abs=ROUNDING)
-    assert infer_whole(law).certain == pytest.approx({"some combination": 0.1}, abs=ROUNDING)
-
-
-@pytest.mark.parametrize(("mistake", "is_certain"), [(1e-8, True), (1e-4, False)])
-def test_certain_is_wrong_once_in_a_million_times(mistake: float, is_certain: bool) -> None:
-    law = np.array([[0.1, 0.1 * mistake], [0.1, 0.8]])
-    assert bool(infer(SIDE, law / law.sum()).certain) is is_certain
-
-
-def test_what_was_certain_before_is_no_news() -> None:
-    law = np.array([[0.4, 0.0], [0.6, 0.0]])
-    assert infer(SIDE, law).certain == {}
-    assert infer(SIDE, loose(law)).certain == {}
-
-
-@pytest.mark.parametrize("wrong", [0.3, 0.01, 1e-9, 0.0])
-def test_bounds_do_not_rule_out_what_is_certain(wrong: float) -> None:
-    for p_heads in (0.5, 0.05):
-        law = coin_law(wrong, p_heads)
-        for told in (infer(SIDE, loose(law)), infer_whole(loose(law))):
-            assert told.certain == (None if infer(SIDE, law).certain else {})
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -130,19 +102,24 @@ def test_an_audit_tells_every_attribute_and_the_whole_record() -> None:
     assert max(map(len, shown)) <= text.WIDTH
 
 
-def test_a_rare_group_that_is_told_exactly_is_the_strongest_inference() -> None:
+def test_a_rare_group_that_is_told_exactly_is_said_first() -> None:
     counts = np.array([[900, 60], [23, 17]])
     scheme = Scheme.from_counts(counts, ("income", "age"))
     scheme.release(lambda income, age: bool(income and age), party="lab")
-    scheme.release("income", party="city", individual=0.05)
     report = audit(scheme, records=200, table_records=1_000)
-    finding, told = report.strongest
-    assert finding.name == "lab"
-    assert told.certain == pytest.approx({"1": 0.017}, abs=1e-6)
-    said = "can tell with certainty that income is 1: 17 records."
-    assert said in " ".join(report.as_text().split())
-    lines = [line for line in report.as_text().splitlines() if "with certainty that" in line]
-    assert sum("income" in line for line in lines[1:]) == 1  # of everyone it is not said again
+    said = " ".join(report.as_text().split()).partition("! ")[2]
+    assert said.startswith("lab can name 17 of the 40 with income = 1, 100 % sure. ! lab can name")
+    assert report.as_dict()["disclosures"][0] == {
+        "column": "income",
+        "level": "1",
+        "people": pytest.approx(17, abs=1e-4),
+        "of": 40,
+        "sure": pytest.approx(1, abs=1e-6),
+        "whom": ("lab",),
+        "cohort": None,
+    }
+    said = " ".join(audit(scheme, records=200).as_text().split())
+    assert "! of 1,000,000 records, lab can name 17,000 of the 40,000 with income = 1" in said
 
 
 def test_an_audit_in_which_nothing_is_guessed_better_says_so() -> None:

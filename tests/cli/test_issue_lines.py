@@ -17,7 +17,7 @@ tacit party add clinic/ lab-a --limit 0.3            # bits about one record, ov
 tacit collusion set clinic/ --any 2=0.5 --group lab-a,lab-b=0.6
 tacit quote   clinic/ lab-a diagnosis                # what would it cost, what would it be worth; spends nothing
 tacit release clinic/ lab-a diagnosis --out lab-a.parquet
-tacit release clinic/ lab-b --sql "age > 60 and diagnosis = 'dementia'" --out lab-b.csv
+tacit release clinic/ lab-b --sql "age > 60 and diagnosis = 'dementia'" --out lab-b.csv --accept disclosure
 tacit status  clinic/        # parties, coalitions, bits used and left, as bars
 tacit audit   clinic/
 tacit receipt clinic/ 3 --html receipt.html

@@ -26,7 +26,7 @@ def coins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     done("init", "study", "--table", "coins.csv", "--id", "coin", "--private", "side")
     for party in ("lab", "mint"):
         done("party", "add", "study", party, "--limit", 2)
-        done("release", "study", party, "side", "--out", f"{party}.csv")
+        done("release", "study", party, "side", "--out", f"{party}.csv", "--accept", "disclosure")
     return tmp_path
 
 

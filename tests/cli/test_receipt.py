@@ -172,8 +172,8 @@ def test_what_a_changed_receipt_says_is_named(used: Path, place: tuple, field: s
 
 
 def test_a_release_prints_the_receipt_that_is_made_later(fresh: Path) -> None:
-    words = ["release", fresh, "lab-a", "income", "--out", "a.csv", "--reason", "why", "--json"]
-    receipt = done(*words).json
+    words = ["release", fresh, "lab-a", "income", "--out", "a.csv", "--reason", "why"]
+    receipt = done(*words, "--accept", "disclosure", "--json").json
     assert receipt["reason"] == "why"
     assert receipt["risks"]
     assert receipt == done("receipt", fresh, receipt["entry"], "--json").json

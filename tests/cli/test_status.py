@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.clinic import done
+import pytest
+
+from tests.cli.clinic import done, unchanged
 
 
 def test_nothing_shown_promises_too_much(used: Path) -> None:
@@ -18,22 +20,29 @@ def test_nothing_shown_promises_too_much(used: Path) -> None:
         assert float(shown[3]) <= each["left"] < float(shown[3]) + 1.001e-4
 
 
-def test_status_flags_an_answer_that_settles_a_fact(coins: Path) -> None:
+def test_status_names_a_disclosure_first(coins: Path) -> None:
     done("party", "add", coins, "lab", "--limit", 1)
     done("release", coins, "lab", "side", "--bits", 0.1, "--out", "a.csv")
-    assert done("status", coins, "--json").json["settled"] == []
-    assert "with certainty" not in done("status", coins).out
-    done("release", coins, "lab", "side", "--out", "b.csv", "--again")
-    said = (
-        "! an answer of release 6 tells lab with certainty that side is heads: 6,000 records; with "
-        "certainty that side is tails: 14,000 records"
+    assert done("status", coins, "--json").json["disclosures"] == []
+    again = ["release", coins, "lab", "side", "--out", "b.csv", "--again"]
+    said = "lab would name 6,000 of the 6,000 with side = heads, 100 % sure"
+    assert said in unchanged(3, *again)
+    assert done(*again, "--accept", "disclosure").out.startswith(
+        f"! {said}".replace("would", "can")
     )
-    assert said in " ".join(done("status", coins).out.split())
-    [settled] = done("status", coins, "--json").json["settled"]
-    assert (settled["release"], settled["party"], settled["request"]) == (6, "lab", "side")
-    assert settled["certain"] == {"side": {"heads": 0.3, "tails": 0.7}}
-    assert settled["in_words"] == said.removeprefix("! ")
+    assert done("status", coins).out.splitlines()[1] == f"! {said}".replace("would", "can")
+    [disclosed] = done("status", coins, "--json").json["disclosures"]
+    assert disclosed == {
+        "column": "side",
+        "level": "heads",
+        "people": pytest.approx(6_000),
+        "of": 6_000,
+        "sure": pytest.approx(1),
+        "whom": ["lab"],
+        "cohort": None,
+    }
     receipt = done("receipt", coins, 6).out  # the worst answer, rounded as in the status
+    assert receipt.splitlines()[1] == f"  ! {said}".replace("would", "can")
     assert "3.34 times as likely" in " ".join(receipt.split())
     assert "3.34x" in done("status", coins).out
 

@@ -164,7 +164,7 @@ def test_verification_says_where_a_chain_breaks(fresh: Server) -> None:
         study.set_party("lab-a", 0.4)
         study.set_party("lab-b", 0.9)
         young = "age <= 40 and diagnosis = 'dementia'"  # 8 of 200 records
-        study.record("lab-b", sql=young)
+        study.record("lab-b", sql=young, accept=["disclosure"])
     ledger = f"sqlite:///{fresh.folder / 'ledger.sqlite'}"
     with fresh.browser() as browser:
         overview, found = browser.get("/study").text, browser.get("/api/study").json()
@@ -175,10 +175,9 @@ def test_verification_says_where_a_chain_breaks(fresh: Server) -> None:
         )
         broken = ended(browser, _send(browser, "/study/verifications", {}))
         page = browser.get(f"/jobs/{broken['id']}").text
-    flags = [each for each in found["attention"] if "with certainty" in each["in_words"]]
-    assert flags == [{"in_words": found["settled"][0]["in_words"], "page": "/study/ledger/4"}]
-    assert flags[0]["in_words"].endswith(f"that {young} is true: 8 records; 3 more such facts")
-    assert f"{young} is true: 8 records" in html.unescape(overview)
+    said = f"lab-b can name 8 of the 8 with ({young}) = true, 100 % sure"
+    assert found["attention"][0] == {"in_words": said, "page": "/study/audits"}
+    assert f"L{said[1:]}." in html.unescape(overview)
     [problem, *_] = broken["result"]["problems"]
     assert "entry 2" in problem["in_words"]
     assert html.escape(problem["in_words"][1:]).replace("&#x27;", "&#39;") in page

@@ -140,7 +140,7 @@ TWINS = {
     ),
     "release": Twin(
         "/study/requests",
-        QUESTION | {"max_error": "max_error", "reason": "reason"},
+        QUESTION | {"max_error": "max_error", "reason": "reason", "accept": "accept"},
         None,  # the page of a quote has the form, with its fields hidden
         {"out": OUT, "accept_rollback": ROLLBACK},
     ),

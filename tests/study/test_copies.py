@@ -16,6 +16,7 @@ import pytest
 from tacit.errors import InfeasibleError
 from tacit.ledger import Entry
 from tacit.policy import AnySize, Everyone, Group, Policy
+from tacit.remark import Remark
 from tacit.study import Certificate, Study, verify_study
 from tacit.study.backup import back_up, restore
 from tacit.study.entry_kinds import read_books
@@ -32,7 +33,8 @@ def ask(study: Study, place: Path, visit: str, **options: Any) -> int:
     """Release what ``party request bits`` says, beside the study; its number in the ledger."""
     party, request, bits = visit.split()
     out = place / f"{party}-{request}.csv"
-    return study.release(party, request, bits=float(bits), out=out, **options).entry
+    asked = {"bits": float(bits), "out": out, "accept": ["disclosure"]}
+    return study.release(party, request, **asked, **options).entry
 
 
 def kinds_of(place: Path) -> list[str]:
@@ -112,7 +114,7 @@ def test_receipt_log_and_status_say_what_a_copy_is(kept: Path) -> None:
         assert receipt.remarks[0].values == {"release": numbers[0] - 6}
         own = next(k for k, each in enumerate(receipt.holdings) if each.parties == ("d",))
         assert receipt.held_before[own] == 0
-        assert study.source_of(numbers[0]) == numbers[0] - 6
+        assert Remark("copied", {"release": numbers[0] - 6}) in study.remarks_on(numbers[0])
         assert "a copy of the answers of release" in study.log()[numbers[0] - 1].in_words
         assert study.status().releases == len(VISITS)
         assert study.audit(records=200).verdict

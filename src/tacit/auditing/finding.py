@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isinf
 from typing import Any
@@ -22,7 +21,6 @@ class Finding:
         parties: sorted.
         limit_bits: the smallest standing limit on them, on its own or on a coalition around them.
         exposure: every leakage measure, about the whole record.
-        certain: what of the whole record is certain, see ``Inference``.
         inferences: what it can tell about single variables, such as attributes.
         attack: the attack, carried out.
     """
@@ -31,14 +29,13 @@ class Finding:
     parties: tuple[str, ...]
     limit_bits: float | None
     exposure: Exposure
-    certain: Mapping[str, float] | None
     inferences: tuple[Inference, ...]
     attack: Attack
 
     @property
     def told(self) -> tuple[Inference, ...]:
         """What it can tell about every variable, and last about the whole record."""
-        return (*self.inferences, Inference(WHOLE, self.exposure, self.certain))
+        return (*self.inferences, Inference(WHOLE, self.exposure))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: bits, and probabilities where the name says chance; infinity is "inf"."""

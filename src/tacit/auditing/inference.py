@@ -6,7 +6,6 @@ p(r, y) = Σ_x p(r | x) p(x, y), and what bounds the leakage about X bounds that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
@@ -22,12 +21,6 @@ from tacit.scheme.views import ClassOfX, class_sums
 WHOLE = "all levels together"
 """What the record itself is called among the variables that are inferred."""
 
-_SOME = ("some combination",)
-"""One letter for all combinations of levels."""
-
-_CERTAIN = 1 - 1e-6
-"""A level that is at least so likely counts as certain: it is wrong once in a million times."""
-
 
 @dataclass(frozen=True, slots=True)
 class Inference:
@@ -36,13 +29,10 @@ class Inference:
     Attributes:
         about: name of the variable.
         exposure: every leakage measure, about this variable.
-        certain: level -> share of the records for which what was received leaves no other level;
-            empty where no answer settles anything, ``None`` where that is not known.
     """
 
     about: str
     exposure: Exposure
-    certain: Mapping[str, float] | None
 
     @property
     def gain(self) -> float:
@@ -53,11 +43,6 @@ class Inference:
     def times_as_likely(self) -> float:
         """The largest p(r | answers) / p(r), at most."""
         return float(2**self.exposure.pointwise_max)
-
-    @property
-    def certain_share(self) -> float:
-        """Share of the records whose level is known for certain, as far as that is known."""
-        return sum((self.certain or {}).values())
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -71,15 +56,14 @@ class Inference:
                 "after": exposure.guess_after,
             },
             "times_as_likely": self.times_as_likely,
-            "certain": None if self.certain is None else dict(self.certain),
         }
 
 
 def infer_whole(known: Array | Bounds) -> Inference:
     """What is told about the whole record: by a law p(y, x), [y, x], or at most, by bounds."""
     if isinstance(known, Bounds):
-        return Inference(WHOLE, bounded_exposure(known), _nothing(known, known.p_x))
-    return Inference(WHOLE, exact_exposure(known), _certain(_SOME, known, known.sum(axis=1)))
+        return Inference(WHOLE, bounded_exposure(known))
+    return Inference(WHOLE, exact_exposure(known))
 
 
 def infer_record(known: Array | Bounds, p_x: Array, class_of_x: ClassOfX) -> Inference:
@@ -106,8 +90,7 @@ def infer_record(known: Array | Bounds, p_x: Array, class_of_x: ClassOfX) -> Inf
         "guess_after": after,
         "min_entropy_leakage": log2(after / before),
     }
-    exposure = Exposure(True, dict(exact_exposure(known).figures) | guesses)
-    return Inference(WHOLE, exposure, _certain(_SOME, heavy, known.sum(axis=1)))
+    return Inference(WHOLE, Exposure(True, dict(exact_exposure(known).figures) | guesses))
 
 
 def class_variable(variable: Variable, p_x: Array, class_of_x: ClassOfX) -> Variable:
@@ -121,51 +104,7 @@ def class_variable(variable: Variable, p_x: Array, class_of_x: ClassOfX) -> Vari
 def infer(variable: Variable, known: Array | Bounds) -> Inference:
     """The same about a variable."""
     if not isinstance(known, Bounds):
-        joint = known @ variable.p_r_given_x
-        certain = _certain(variable.letters, joint, joint.sum(axis=1))
-        return Inference(variable.name, exact_exposure(joint), certain)
+        return Inference(variable.name, exact_exposure(known @ variable.p_r_given_x))
     p_r = known.p_x @ variable.p_r_given_x
     most = min(known.pointwise_max, -log2(p_r[p_r > 0].min()))
-    exposure = bounded_exposure(replace(known, p_x=p_r, pointwise_max=most))
-    return Inference(variable.name, exposure, _nothing(known, p_r))
-
-
-def certain_levels(variable: Variable, told: Array) -> dict[str, float]:
-    """Level -> share of the records that some answer says have it for certain.
-
-    Args:
-        variable: with p(level, class), [class, level], in the place of its law.
-        told: p(answer | class), [answer, class].
-    """
-    joint = told @ variable.p_r_given_x
-    return _certain(variable.letters, joint, joint.sum(axis=1))
-
-
-def _nothing(bounds: Bounds, p_r: Array) -> dict[str, float] | None:
-    """That no level is certain, where bounds say so; ``None`` where they do not.
-
-    If a level is certain after some answers y, then p(y | x) / p(y | x') >= p(y | r) / p(y | not r)
-    for some cells x and x', and this is at least (1 / p(r) - 1) / (1 / _CERTAIN - 1).
-    """
-    most = p_r.max()
-    if most >= _CERTAIN:
-        return {}  # it was certain before
-    least = log2((1 / most - 1) / (1 / _CERTAIN - 1))
-    return {} if bounds.local_dp_epsilon < least else None
-
-
-def _certain(letters: Sequence[object], joint: Array, p_y: Array) -> dict[str, float]:
-    """Level -> share of the records that are known to have it, from p(y, r), [y, r], and p(y).
-
-    All levels together where there is one letter for them all.
-    """
-    if joint.sum(axis=0).max() >= _CERTAIN:
-        return {}  # it was certain before
-    level = joint.argmax(axis=1)
-    is_certain = (p_y > 0) & (joint.max(axis=1) >= _CERTAIN * p_y)
-    if len(letters) == 1:
-        level = np.zeros_like(level)
-    return {
-        str(letters[r]): float(p_y[is_certain & (level == r)].sum())
-        for r in sorted(set(level[is_certain].tolist()))
-    }
+    return Inference(variable.name, bounded_exposure(replace(known, p_x=p_r, pointwise_max=most)))

@@ -11,6 +11,15 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.auditing.attack import Attack, attack
+from tacit.auditing.disclosure import (
+    Disclosure,
+    Levels,
+    disclosed_levels,
+    disclosure_lines,
+    list_disclosures,
+    may_disclose,
+    unfollowed_in_words,
+)
 from tacit.auditing.finding import Finding
 from tacit.auditing.inference import Inference, class_variable, infer, infer_record, infer_whole
 from tacit.auditing.paths import memory_laws, path_bounds
@@ -35,6 +44,11 @@ from tacit.scheme.views import class_sums, parent_classes
 _ATTACK_WORK = 2**33
 """Multiplications to spend on all attacks: a minute or so, reached by large coalitions only."""
 
+_PER_RECORDS = 1_000_000
+"""People of whom disclosures are said where it is not known how many there are."""
+
+_INDENT = "  "
+
 _LIMIT_TOL = 1e-9
 """Bits by which a figure in double precision may exceed a limit that is met."""
 
@@ -53,6 +67,10 @@ class Audit:
         records: how many records were attacked; an ``Attack`` may say fewer.
         seed: of the simulated records.
         confidence: that all intervals hold together.
+        disclosures: levels that few records have and that answers give away, most complete first;
+            of a million records where it is not known how many there are.
+        unfollowed: names of coalitions that may be able to tell more levels: what they hold is
+            only bounded.
     """
 
     findings: tuple[Finding, ...]
@@ -64,6 +82,8 @@ class Audit:
     records: int
     seed: int
     confidence: float
+    disclosures: tuple[Disclosure, ...]
+    unfollowed: tuple[str, ...]
 
     @property
     def everyone(self) -> Finding:
@@ -125,7 +145,7 @@ class Audit:
 
     @property
     def strongest(self) -> tuple[Finding, Inference]:
-        """Who can tell most about what: for certain, or else by the growth of a right guess.
+        """Who can tell most about what, by the growth of a right guess.
 
         Of coalitions that can tell the same, the smallest.
         """
@@ -145,11 +165,12 @@ class Audit:
         return "\n".join(
             [
                 *wrap(self.verdict),
-                *wrap(inference_in_words(*self.strongest, self.table_records)),
+                *self._disclosures(),
+                *wrap(inference_in_words(*self.strongest)),
                 "",
                 *self._heading(),
                 "",
-                *guess_lines(self.findings, self.table_records),
+                *guess_lines(self.findings),
                 "On average:",
                 *average_lines(self.findings),
                 "",
@@ -159,6 +180,13 @@ class Audit:
                 *self._attacks(),
             ]
         )
+
+    def _disclosures(self) -> list[str]:
+        of = "" if self.table_records else f"of {_PER_RECORDS:,} records, "
+        said = [f"{of}{each}." for each in disclosure_lines(self.disclosures, "can name")]
+        if self.unfollowed:
+            said.append(unfollowed_in_words(self.unfollowed) + ".")
+        return [line for each in said for line in wrap(each, _INDENT, "!")]
 
     def _heading(self) -> list[str]:
         releases = "1 release" if self.n_releases == 1 else f"{self.n_releases} releases"
@@ -203,6 +231,8 @@ class Audit:
             "is_within_limits": self.is_within_limits,
             "coalitions_left_out": self.coalitions_left_out,
             "table_records": self.table_records,
+            "disclosures": [each.as_dict() for each in self.disclosures],
+            "unfollowed": list(self.unfollowed),
             "strongest_inference": {"name": finding.name, **inference.as_dict()},
             "findings": [finding.as_dict() for finding in self.findings],
         }
@@ -210,10 +240,8 @@ class Audit:
 
 def _strength(finding: Finding, told: Inference) -> tuple[float, ...]:
     """What the strongest inference has most of: what comes first counts first."""
-    certain = round(told.certain_share, 9)
     gain = round(told.gain, 4)  # as it is shown
-    times = 0.0 if certain or gain else round(told.times_as_likely, 4)
-    return certain, 0.0 if certain else gain, times, -len(finding.parties), gain
+    return gain, 0.0 if gain else round(told.times_as_likely, 4), -len(finding.parties)
 
 
 def audit(
@@ -257,12 +285,12 @@ def audit(
             parties=tuple(sorted(parties)),
             limit_bits=scheme.policy.least_bits_on(parties),
             exposure=told.exposure,
-            certain=told.certain,
             inferences=tuple(infer(each, knowledge[parties]) for each in on_classes),
             attack=attacks[parties],
         )
         for parties, told in whole.items()
     ]
+    told, unfollowed = _disclosed(scheme, list(whole), on_classes, table_records or _PER_RECORDS)
     return Audit(
         findings=tuple(findings),
         n_releases=sum(len(step.holders) for step in scheme.steps),
@@ -273,7 +301,22 @@ def audit(
         records=records,
         seed=seed,
         confidence=confidence,
+        disclosures=list_disclosures(told),
+        unfollowed=tuple(coalition_name(each, scheme.parties) for each in unfollowed),
     )
+
+
+def _disclosed(
+    scheme: Scheme, coalitions: Sequence[Parties], variables: Sequence[Variable], records: int
+) -> tuple[dict[Parties, Levels], list[Parties]]:
+    """What each coalition can tell, and those of which it is not known whether that is all."""
+    found, unfollowed, p_class = {}, list[Parties](), class_sums(scheme.class_of_x, scheme.p_x)
+    for each in coalitions:
+        laws, is_exact = scheme.known_laws(each)
+        found[each] = disclosed_levels(laws, variables, records, sorted(each))
+        if not is_exact and may_disclose(scheme.worst_answer(each), p_class, variables):
+            unfollowed.append(each)
+    return found, unfollowed
 
 
 def _attributes(scheme: Scheme) -> list[Variable]:

@@ -7,7 +7,7 @@ from math import ceil, floor, isinf
 from unicodedata import combining, east_asian_width
 
 from tacit.auditing.finding import Finding
-from tacit.auditing.inference import WHOLE, Inference
+from tacit.auditing.inference import Inference
 from tacit.information.measures import MEASURES, AuditTable, LeakageMeasure, Unit
 from tacit.policy import times_in_words
 
@@ -22,21 +22,13 @@ _INDENT = "  "
 _MOST_VARIABLES = 4
 """Variables shown of one coalition, those that it learned most about; JSON has all."""
 
-_MOST_SETTLED = 3
-"""Facts shown in a quote or receipt that are certain, those about the fewest records; JSON has all.
-"""
-
 _NEWS_GAIN, _NEWS_TIMES = 5e-5, 1.1
 """A variable whose guess gains less, and whose levels become less likelier, is not shown."""
 
 
-def inference_in_words(finding: Finding, told: Inference, table_records: int | None) -> str:
+def inference_in_words(finding: Finding, told: Inference) -> str:
     """The strongest inference, in a sentence."""
     who = finding.name
-    if told.certain:
-        rarest = min(told.certain, key=told.certain.__getitem__)
-        fact = settled_in_words(told.about, rarest, told.certain[rarest], table_records)
-        return f"The strongest inference: {who} can tell {fact}."
     exposure = told.exposure
     if told.gain < _NEWS_GAIN:
         worst = max(finding.told, key=lambda each: each.times_as_likely)
@@ -88,31 +80,6 @@ def other_lines(told: Sequence[Inference]) -> list[str]:
     return lines + [f"{more} more variables are told, too"] * (more > 0)
 
 
-def settled_lines(told: Sequence[Inference], table_records: int | None) -> list[str]:
-    """Facts about records that are certain, a line each, those about the fewest records first.
-
-    The arguments are those of ``risk_in_words``, and how many records there are.
-    """
-    facts = [
-        (each.about, level, share) for each in told for level, share in (each.certain or {}).items()
-    ]
-    facts.sort(key=lambda fact: fact[2])
-    # A line that says that there is one more would be as long as the one that names it.
-    shown = facts if len(facts) == _MOST_SETTLED + 1 else facts[:_MOST_SETTLED]
-    lines = [f"tells {settled_in_words(*fact, table_records)}" for fact in shown]
-    more = len(facts) - len(shown)
-    lines += [f"settles {more} more such facts"] * (more > 0)
-    if any(each.certain is None for each in told):
-        lines.append("whether an answer settles a fact is not known: what is held is only bounded")
-    return lines
-
-
-def settled_in_words(about: str, level: str, share: float, table_records: int | None) -> str:
-    """A fact that is certain, and about what share of the records."""
-    fact = WHOLE if about == WHOLE else f"that {about} is {level}"
-    return f"with certainty {fact}: {_records(share, table_records)}"
-
-
 def _by_gain(told: Inference) -> float:
     """The largest gain first; gains that differ by rounding only are equal."""
     return -round(told.gain, 9)
@@ -130,16 +97,7 @@ def _times(told: Inference) -> str:
     return f"{mark}{times_in_words(max(0.0, told.exposure.pointwise_max))} times"
 
 
-def _records(share: float, table_records: int | None) -> str:
-    """A share of the records; as a number where it is known how many there are."""
-    if table_records is None:
-        return f"{_percent_up(share)} of 100 records"
-    records = share * table_records
-    about = "" if abs(records - round(records)) < 1e-6 * table_records else "about "
-    return f"{about}{round(records):,} records" if records >= 1.5 else f"{about}1 record"
-
-
-def guess_lines(findings: Sequence[Finding], table_records: int | None) -> list[str]:
+def guess_lines(findings: Sequence[Finding]) -> list[str]:
     """The table of what can be guessed about each variable; none where no variable is named."""
     if not any(finding.inferences for finding in findings):
         return []
@@ -147,56 +105,32 @@ def guess_lines(findings: Sequence[Finding], table_records: int | None) -> list[
     rows: list[Sequence[str]] = []
     for finding in findings:
         shown = sorted(filter(_is_news, finding.inferences), key=_by_gain)
-        rows.append([finding.name, *[""] * len(heads)])
+        rows.append([finding.name, *[""] * (len(heads) - 1)])
         rows += [guess_row(told) for told in (*shown[:_MOST_VARIABLES], finding.told[-1])]
     return [
         *wrap(
             "Records whose level is guessed right, of 100, and how many times as likely the most "
             "telling answers make a level:"
         ),
-        *_table([*heads, ("", "certain")], rows),
-        *_certain_lines(findings, table_records),
+        *_table(heads, rows),
         "",
     ]
 
 
 def _is_news(told: Inference) -> bool:
     """Whether the coalition learned anything about a variable that is worth a line."""
-    is_open = told.certain is None or bool(told.certain)
-    return is_open or told.gain >= _NEWS_GAIN or told.times_as_likely >= _NEWS_TIMES
+    return told.gain >= _NEWS_GAIN or told.times_as_likely >= _NEWS_TIMES
 
 
 def guess_row(told: Inference) -> list[str]:
-    """Name, chances before and after, worst answer, and the share that is certain."""
+    """Name, chances before and after, and worst answer."""
     exposure, mark = told.exposure, "" if told.exposure.is_exact else "≤"
-    if told.certain is None:
-        certain = "not known"
-    else:
-        certain = _percent_up(told.certain_share) if told.certain else "-"
     return [
         f"{_INDENT}{told.about}",
         _percent_up(exposure.guess_before),
         mark + _percent_up(exposure.guess_after),
         _times(told),
-        certain,
     ]
-
-
-def _certain_lines(findings: Sequence[Finding], table_records: int | None) -> list[str]:
-    """What coalitions can tell for certain, and about how many records.
-
-    A larger coalition is left out where it can tell no more than one that was named.
-    """
-    lines, named = [], set()
-    for finding in findings:
-        for told in finding.told:
-            for level, share in (told.certain or {}).items():
-                said = (told.about, level, round(share, 9))
-                fact = settled_in_words(told.about, level, share, table_records)
-                sentence = f"{finding.name} can tell {fact}."
-                lines += [] if said in named else wrap(sentence, _INDENT)
-                named.add(said)
-    return lines
 
 
 def average_lines(findings: Sequence[Finding]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.display import plain, show_json, show_remarks, show_rows, waiting
+from tacit.cli.display import plain, show_disclosures, show_json, show_remarks, show_rows, waiting
 from tacit.cli.options import AsJson, Folder
 from tacit.cli.quote import show_risks
 from tacit.words.remarks import remarks_for_machines
@@ -63,9 +63,10 @@ def _show_risk(folder: Path, parties: list[str], *, as_json: bool) -> None:
     if as_json:
         show_json(found.as_dict())
         return
+    show_disclosures(found.disclosures, "can name")
     show_risks([found], has_table=True)
     print()
     figures = [guess_row(each.inference) for each in found.told]
     rows = [(name.strip(), *others) for name, *others in figures]
-    heading = ("of 100 guesses of", "right before", "right now", "worst answer", "certain")
+    heading = ("of 100 guesses of", "right before", "right now", "worst answer")
     show_rows(heading, rows)

@@ -68,7 +68,8 @@ def _commands(out: Path) -> Iterator[list[str]]:
     yield ["what-if", clinic, "lab-a", "education", "--limit", "0.2"]
     yield ["release", clinic, "lab-a", "education", "--out", str(out / "lab-a.parquet")]
     senior = "age > 60 and education = 'bachelor and above'"
-    yield ["release", clinic, "lab-b", "--sql", senior, "--out", str(out / "lab-b.csv")]
+    named = ["--accept", "disclosure"]
+    yield ["release", clinic, "lab-b", "--sql", senior, "--out", str(out / "lab-b.csv"), *named]
     more = ["income", "--bits", "0.25"]
     yield ["release", clinic, "lab-b", *more, "--out", str(out / _TOO_MUCH)]
     ages = ["age", "--utility", "absolute", "--bits", "0.25"]

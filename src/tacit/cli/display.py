@@ -13,15 +13,18 @@ from contextlib import contextmanager
 from math import ceil, inf
 from threading import Timer
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tacit.errors import InvalidInputError, TacitError
+from tacit.errors import AcceptanceError, InvalidInputError, TacitError
 from tacit.words.remarks import remark_in_words, remarks_for_machines
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from tacit.auditing import Disclosure
     from tacit.remark import Remark
+
+Result = TypeVar("Result")
 
 _BAR_CELLS = 20
 _LEAST_WIDE = 12
@@ -63,6 +66,15 @@ def show_remarks(remarks: Iterable[Remark]) -> None:
     """Remarks on the result, a line each."""
     for remark in remarks:
         print(f"note: {plain(remark_in_words(remark))}")
+
+
+def show_disclosures(disclosures: Sequence[Disclosure], verb: str, indent: str = "") -> None:
+    """Who has a rare level and is given away, first of all that a result says."""
+    from tacit.auditing.disclosure import disclosure_lines
+    from tacit.auditing.text import wrap
+
+    for line in disclosure_lines(disclosures, verb):
+        print("\n".join(wrap(plain(line), f"{indent}  ", f"{indent}!")))
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -176,6 +188,17 @@ def confirm(question: str) -> None:
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise TacitError("nothing was changed: it was not confirmed")
+
+
+def accepting(act: Callable[[Sequence[str]], Result], accept: Sequence[str]) -> Result:
+    """Do what has consequences that are accepted by their codes; on a terminal, ask for others."""
+    try:
+        return act(accept)
+    except AcceptanceError as error:
+        if error.code in accept or not sys.stdin.isatty():
+            raise
+        confirm(f"{plain(str(error))}. Go on all the same?")
+        return accepting(act, [*accept, error.code])
 
 
 # -- progress -----------------------------------------------------------------------------------

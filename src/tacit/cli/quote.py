@@ -12,6 +12,7 @@ from tacit.cli.display import (
     answer_in_words,
     bar,
     plain,
+    show_disclosures,
     show_json,
     show_rows,
     waiting,
@@ -159,6 +160,7 @@ def _show_question(quoted: Quote) -> None:
     judged = f"judged by {quoted.measure}{', analysable' if quoted.analysable else ''}"
     judged += "" if quoted.cohort is None else f", about cohort {quoted.cohort}"
     print(f"{plain(quoted.request)} for {plain(quoted.party)}, {judged}:")
+    show_disclosures(quoted.disclosures, "would name", "  ")
     worth = value_in_words(quoted.measure, quoted.value, quoted.blind, quoted.objective)
     print(f"  {worth}")
     for remark in quoted.remarks:
@@ -178,8 +180,6 @@ def show_risks(risks: Sequence[Risk], *, has_table: bool = False) -> None:
         print("\n".join(wrap(plain(f"{risk.name}: {risk.in_words}"), "    ", "  ")))
         for text in () if has_table else risk.others_in_words:
             print("\n".join(wrap(plain(text), "      ", "    ")))
-        for text in risk.settled:
-            print("\n".join(wrap(plain(f"! {text}"), "    ", "  ")))
 
 
 def _more(quoted: Quote) -> str:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import answer_in_words, bar, plain, show_json, show_rows
+from tacit.cli.display import (
+    answer_in_words,
+    bar,
+    plain,
+    show_disclosures,
+    show_json,
+    show_rows,
+)
 from tacit.cli.options import AsJson, Folder, Page
 from tacit.cli.quote import show_risks
 from tacit.words.remarks import remark_in_words
@@ -57,6 +64,8 @@ def _show_receipt(paper: Receipt | EntryReceipt) -> None:
     else:
         title = f"Entry {paper.entry}: {paper.kind}, {when}"
     print(plain(title))
+    if isinstance(paper, Receipt):
+        show_disclosures(paper.disclosures, "can name", "  ")
     print(f"  {plain(paper.in_words)}")
     if isinstance(paper, Receipt):
         _show_worth(paper)

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.display import counted, plain, progress_bar, show_json, watch_design
+from tacit.cli.display import (
+    accepting,
+    counted,
+    plain,
+    progress_bar,
+    show_disclosures,
+    show_json,
+    watch_design,
+)
 from tacit.cli.options import (
+    Accept,
     AcceptRollback,
     Again,
     Analysable,
@@ -29,6 +38,8 @@ from tacit.errors import InvalidInputError
 from tacit.words.remarks import remark_in_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tacit.problem import Costs
     from tacit.remark import Remark
     from tacit.study import Certificate, Receipt, Study
@@ -59,6 +70,7 @@ def release(
         str | None,
         typer.Option(metavar="TEXT", help="Why it is released, for the ledger and the receipt."),
     ] = None,
+    accept: Accept = None,
     accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
@@ -66,7 +78,7 @@ def release(
 
     The same request gets the same file again, at no cost. Each later cohort has a file of its own.
     """
-    from tacit.study import Study
+    from tacit.study import Receipt, Study
     from tacit.study.releases.release import cohort_file
 
     objective, ceilings = objective_of(worst_level), read_ceilings(ceiling or [])
@@ -75,31 +87,41 @@ def release(
         Study.open(folder, accept_rollback=accept_rollback) as study,
         progress_bar(f"writing {plain(out.name)}") as (progress, tell),
     ):
-        certificate = study.release(
-            party,
-            columns_of(study, request),
-            out=out,
-            sql=sql,
-            utility=judged,
-            objective=objective,
-            ceilings=ceilings,
-            analysable=analysable,
-            bits=bits,
-            max_error=max_error,
-            again=again,
-            cohort=cohort,
-            reason=reason,
-            watch=watch_design(tell),
-            progress=progress,
-            notify=_show_note,
-        )
+
+        def answer(accept: Sequence[str]) -> Certificate:
+            return study.release(
+                party,
+                columns_of(study, request),
+                out=out,
+                sql=sql,
+                utility=judged,
+                objective=objective,
+                ceilings=ceilings,
+                analysable=analysable,
+                bits=bits,
+                max_error=max_error,
+                again=again,
+                cohort=cohort,
+                reason=reason,
+                accept=accept,
+                watch=watch_design(tell),
+                progress=progress,
+                notify=_show_note,
+            )
+
+        certificate = accepting(answer, accept or [])
         others = study.receipts_beside(certificate.entry) if cohort is None else ()
         if as_json:
             beside = {"beside": [each.model_dump(mode="json") for each in others]} if others else {}
             show_json(study.receipt(certificate.entry).model_dump(mode="json") | beside)
             return
-        source = study.source_of(certificate.entry)
-    _show_release(certificate, folder, out, source)
+        remarks = study.remarks_on(certificate.entry)
+        # Without the code there is nothing new to name, or it was named when it was asked about.
+        for each in (certificate, *others) if accept else ():
+            receipt = study.receipt(each.entry)
+            assert isinstance(receipt, Receipt)
+            show_disclosures(receipt.disclosures, "can name")
+    _show_release(certificate, folder, out, remarks)
     for each in others:
         _show_release(each, folder, cohort_file(out, each.cohort or 1))
 
@@ -157,17 +179,15 @@ def _show_note(remark: Remark) -> None:
 
 
 def _show_release(
-    paper: Certificate | Receipt, folder: Path, out: Path, source: int | None = None
+    paper: Certificate | Receipt, folder: Path, out: Path, remarks: Sequence[Remark] = ()
 ) -> None:
     from tacit.information.laws import bits_up
-    from tacit.remark import Remark
 
     party, request = plain(paper.party), plain(paper.request)
     cohort = "" if paper.cohort is None else f" of cohort {paper.cohort}"
     print(f"{plain(str(out))}: {request} for {party}, {counted(paper.records, 'record')}{cohort}")
     print(f"  {paper.in_words}")
-    copied = () if source is None else (Remark("copied", {"release": source}),)
-    for remark in (*paper.remarks, *copied):
+    for remark in (*paper.remarks, *remarks):
         print(f"  {plain(remark_in_words(remark))}")
     held = bits_up(paper.party_bits)
     print(f"  after this release, {party} held at most {held} bits about a record")

@@ -12,6 +12,7 @@ from tacit.cli.display import (
     bar,
     counted,
     plain,
+    show_disclosures,
     show_json,
     show_remarks,
     show_rows,
@@ -22,9 +23,6 @@ from tacit.words.remarks import remarks_for_machines
 if TYPE_CHECKING:
     from tacit.study import StudyStatus
     from tacit.study.reports.status import CohortStatus, Holding
-
-_MOST_SETTLED = 10
-"""Releases that settle facts are named, the latest first; JSON has all."""
 
 
 def status(folder: Folder, as_json: AsJson = False) -> None:
@@ -47,6 +45,7 @@ def _show_status(found: StudyStatus, folder: Path) -> None:
         f"{found.entropy_bits:.4f} bits to learn about each, "
         f"{counted(found.releases, 'release')}.{closed}"
     )
+    show_disclosures(found.disclosures, "can name")
     if found.corrected:
         print(f"{counted(found.corrected, 'record')} joined again after they were erased")
     if len(found.cohorts) > 1:
@@ -59,19 +58,9 @@ def _show_status(found: StudyStatus, folder: Path) -> None:
             f"each, {counted(cohort.releases, 'release')}"
         )
         _show_holdings((*cohort.parties, *cohort.coalitions), cohort.coalitions_left_out)
-    for settled in found.settled[: -_MOST_SETTLED - 1 : -1]:
-        _show_line(f"! {settled.in_words}")
-    if len(found.settled) > _MOST_SETTLED:
-        print(f"! so do answers of {counted(len(found.settled) - _MOST_SETTLED, 'more release')}")
     for number in found.undelivered:
         print(f"release {number} is recorded but was never delivered: run its command again")
     show_remarks(found.remarks)
-
-
-def _show_line(text: str) -> None:
-    from tacit.auditing.text import wrap
-
-    print("\n".join(wrap(plain(text), "  ")))
 
 
 def _show_holdings(

@@ -213,6 +213,16 @@ class BoundedMemory:
         view = self.carried.get(parties)
         return None if view is None else view.held
 
+    def known_laws(self, parties: Parties) -> tuple[list[Array], bool]:
+        """See ``Memory``: everyone's law is that of the states, while these have lost nothing."""
+        if self.is_exact(parties):
+            return [self.carried[parties].held], True
+        is_everyone = parties == self.present
+        if is_everyone and self.is_sufficient:
+            return [self.mass], True
+        within = [view.held for each, view in self.carried.items() if each <= parties]
+        return [*([self.everyone.law] if is_everyone else []), *within], False
+
     def bits(self, parties: Parties) -> float:
         """What a coalition holds at most: by its own law, those around it, or that of everyone."""
         around = [self.carried[each].bits for each in self.covering(parties)]

@@ -72,6 +72,10 @@ class ExactHistory:
         np.add.at(held, letter, self.mass)
         return held
 
+    def known_laws(self, parties: Parties) -> tuple[list[Array], bool]:
+        """The law of all that a coalition holds."""
+        return [self.held(parties)], True
+
     def _letters_seen(self, parties: Parties) -> NDArray[np.intp]:
         """Number of what the coalition sees on each history, [z]."""
         own = [index for index, holders in enumerate(self.holders) if holders & parties]

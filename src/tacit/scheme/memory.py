@@ -138,6 +138,14 @@ class Memory(Protocol):
         """p(y, x) of what a coalition holds, [y, x]; ``None`` if it is not carried."""
         ...
 
+    def known_laws(self, parties: Parties) -> tuple[list[Array], bool]:
+        """Laws p(y, x) of what a coalition can tell, and whether the first is of all it holds.
+
+        Where that law is not carried, or letters were merged at a loss, they are those of what is
+        carried within the coalition.
+        """
+        ...
+
     def view(self, parties: Parties) -> CoalitionView | None:
         """What a coalition holds, letters merged included; ``None`` if it is not carried."""
         ...

@@ -281,11 +281,16 @@ class Scheme:
 
     def class_law(self, parties: Collection[str] | None = None) -> Array | None:
         """The same as ``law`` on classes of cells, [y, class], see ``class_of_x``."""
-        known = self._known(parties)
-        held = self._memory.held(known) if self._memory.is_exact(known) else None
-        if held is None and known == self.parties and self._memory.is_sufficient:
-            held = self._memory.mass
-        return held
+        laws, is_exact = self.known_laws(parties)
+        return laws[0] if is_exact else None
+
+    def known_laws(self, parties: Collection[str] | None = None) -> tuple[list[Array], bool]:
+        """Laws p(y, class) of what parties can tell, and whether the first is of all they hold.
+
+        Where that law is not carried, or letters were merged at a loss, they are those of what is
+        carried within the coalition, and these parties may be able to tell more.
+        """
+        return self._memory.known_laws(self._known(parties))
 
     @property
     def class_of_x(self) -> ClassOfX:

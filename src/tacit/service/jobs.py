@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from sqlite3 import Connection, Row
@@ -142,9 +142,13 @@ class Jobs:
             ).fetchall()
         return list(map(_job, rows))
 
-    def approve(self, key: str, by: str) -> bool:
-        """Let a waiting job begin; the ledger will name who approved it."""
-        return self._move(key, (WAITING,), QUEUED, by=by)
+    def approve(self, key: str, by: str, accept: Sequence[str] = ()) -> bool:
+        """Let a waiting job begin, by codes of what is accepted; the ledger will name who did."""
+        job = self.find(key)
+        if job is None:
+            return False
+        arguments = json.dumps(job.arguments | ({"accept": list(accept)} if accept else {}))
+        return self._move(key, (WAITING,), QUEUED, by=by, arguments=arguments, error=None)
 
     def decline(self, key: str, by: str) -> bool:
         """End a waiting job."""
@@ -221,6 +225,10 @@ class Jobs:
     def fail(self, key: str, error: Mapping[str, Any]) -> None:
         """It cannot be done."""
         self._move(key, (RUNNING, RECORDING), FAILED, error=json.dumps(dict(error)))
+
+    def hold(self, key: str, error: Mapping[str, Any]) -> None:
+        """It waits for approval: it has a consequence that a custodian has to accept."""
+        self._move(key, (RUNNING, RECORDING), WAITING, error=json.dumps(dict(error)))
 
     def give_back(self, key: str, error: Mapping[str, Any]) -> None:
         """Its process died: queue it again, or fail after several attempts."""

@@ -64,6 +64,9 @@ def _key(value: str) -> str:
 
 
 Names = Annotated[list[Name], Field(max_length=_LONGEST_LIST), BeforeValidator(_listed)]
+Accepted = Annotated[list[Literal["disclosure"]], BeforeValidator(_listed)]
+"""Codes of consequences that a custodian accepts, see ``AcceptanceError``."""
+
 Sizes = Annotated[dict[Annotated[int, Field(ge=1)], Bits], BeforeValidator(_pairs)]
 """How many parties -> bits."""
 
@@ -142,12 +145,14 @@ class RequestFor(Request):
         again: a new release, although the same request was answered before.
         cohort: the only one to answer for; by default all.
         reason: why, for the ledger and the receipt.
+        accept: codes of what is accepted.
     """
 
     party: Name
     again: bool = False
     cohort: Cohort | None = None
     reason: Name | None = None
+    accept: Accepted = Field(default_factory=list)
 
 
 class SurfaceFor(Question):

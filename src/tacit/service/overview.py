@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tacit.auditing.inference import WHOLE
+from tacit.auditing.disclosure import disclosure_lines
 from tacit.problem import DISTORTIONS
-from tacit.study import Receipt, Study, StudyStatus
+from tacit.study import Receipt, StudyStatus
 from tacit.study.books.records import FIRST_COHORT
 from tacit.words.remarks import remark_in_words
 
@@ -45,12 +45,14 @@ def timeline(releases: Sequence[Receipt]) -> list[dict[str, Any]]:
     return told
 
 
-def list_concerns(study: Study, status: StudyStatus, waiting: int) -> list[dict[str, str]]:
+def list_concerns(status: StudyStatus, waiting: int) -> list[dict[str, str]]:
     """What needs attention, each in words and with the page to go to."""
-    return [{"in_words": words, "page": page} for words, page in _concerns(study, status, waiting)]
+    return [{"in_words": words, "page": page} for words, page in _concerns(status, waiting)]
 
 
-def _concerns(study: Study, status: StudyStatus, waiting: int) -> Iterator[tuple[str, str]]:
+def _concerns(status: StudyStatus, waiting: int) -> Iterator[tuple[str, str]]:
+    for line in disclosure_lines(status.disclosures, "can name"):
+        yield line, "/study/audits"
     if waiting:
         yield (
             (
@@ -62,10 +64,6 @@ def _concerns(study: Study, status: StudyStatus, waiting: int) -> Iterator[tuple
         )
     for number in status.undelivered:
         yield f"release {number} is recorded, but its file was never written", _entry(number)
-    for settled in status.settled:
-        yield settled.in_words, _entry(settled.release)
-    for party, line in _settled_together(study, status):
-        yield f"what {party} holds {line}", "/study/audits"
     for remark in status.remarks:
         page = "/study/ledger" if remark.code.startswith("entry") else "/study/policy"
         yield remark_in_words(remark), page
@@ -73,20 +71,3 @@ def _concerns(study: Study, status: StudyStatus, waiting: int) -> Iterator[tuple
 
 def _entry(number: int) -> str:
     return f"/study/ledger/{number}"
-
-
-def _settled_together(study: Study, status: StudyStatus) -> Iterator[tuple[str, str]]:
-    """Facts that are certain to single parties by several answers; looked for only where all
-    together know any.
-    """
-    by_one: dict[str, set[str]] = {}
-    for settled in status.settled:
-        by_one.setdefault(settled.party, {WHOLE}).update(settled.certain)
-    holders = [each for each in status.parties if each.held > 0]
-    if not holders or not study.risk([each.parties[0] for each in holders]).settled:
-        return
-    for each in holders:
-        risk = study.risk(each.parties)
-        about = {told.about for told in risk.told if told.certain != {}}
-        if not about <= by_one.get(each.name, set()):
-            yield from ((each.name, line) for line in risk.settled)

@@ -15,6 +15,8 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from tacit.auditing import Disclosure
+from tacit.auditing.disclosure import disclosure_lines
 from tacit.errors import Suggestion
 from tacit.information.laws import bits_down, bits_up, of_hundred, percent_used
 from tacit.policy import limit_in_words, times_in_words
@@ -56,6 +58,7 @@ _ENVIRONMENT.filters |= {
     "fullest_first": lambda held: sorted(held, key=_percent, reverse=True),
     "fullness": fullness,
     "chance": of_hundred,
+    "disclosed": lambda found, verb: disclosure_lines([Disclosure(**each) for each in found], verb),
     "error": lambda error, measure: f"{100 * error:.1f}" if is_share(measure) else f"{error:.4f}",
     "error_name": lambda measure: "Wrong, of 100" if is_share(measure) else "Mean error",
     "judged": measure_in_words,

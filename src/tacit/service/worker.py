@@ -13,7 +13,7 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
-from tacit.errors import TacitError
+from tacit.errors import AcceptanceError, TacitError
 from tacit.service.database import Database
 from tacit.service.failures import as_plain, failure_of
 from tacit.service.jobs import CancelledError, Jobs
@@ -54,7 +54,10 @@ def do_job(jobs: Jobs, key: str, folder: Path, files: Path) -> None:
             if not isinstance(error, TacitError):
                 traceback.print_exc()
             failure = failure_of(error)
-            jobs.fail(key, failure.as_dict() | {"status": failure.status})
+            end = jobs.fail
+            if isinstance(error, AcceptanceError) and job.party is not None:
+                end = jobs.hold  # a custodian may accept it
+            end(key, failure.as_dict() | {"status": failure.status})
 
 
 if __name__ == "__main__":

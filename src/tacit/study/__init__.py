@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tacit.study.reports.receipts import Certificate, EntryReceipt, Receipt
     from tacit.study.reports.report import StudyReport
     from tacit.study.reports.risk import Risk, Told
-    from tacit.study.reports.settled import SettledFacts
     from tacit.study.reports.statement import OwnRelease, PartyStatement
     from tacit.study.reports.status import CohortStatus, Holding, SmallCell, StudyStatus
     from tacit.study.requests.plan import (
@@ -67,7 +66,6 @@ __all__ = [
     "RequestSurface",
     "Restoration",
     "Risk",
-    "SettledFacts",
     "SmallCell",
     "StandingLimit",
     "Study",
@@ -114,7 +112,6 @@ __getattr__ = deferred(
         "reports.receipts": ("Certificate", "EntryReceipt", "Receipt"),
         "reports.report": ("StudyReport",),
         "reports.risk": ("Risk", "Told"),
-        "reports.settled": ("SettledFacts",),
         "reports.statement": ("OwnRelease", "PartyStatement"),
         "reports.status": ("CohortStatus", "Holding", "SmallCell", "StudyStatus"),
         "study": ("Study",),

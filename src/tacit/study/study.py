@@ -35,6 +35,7 @@ from tacit.study.books.records import (
     RenamedRecord,
 )
 from tacit.study.digest_keys import DigestKeys
+from tacit.study.disclosures import list_variables, shown_disclosures
 from tacit.study.entry_kinds import describe_entry, log_entry, read_around, refuse_removal
 from tacit.study.erasure import (
     ErasureReport,
@@ -60,7 +61,7 @@ from tacit.study.releases.release import (
     ReleaseWriter,
     cohort_file,
     deliver_release,
-    draft_or_refuse,
+    draft_all,
     find_intent,
     open_cohorts,
     record_intents,
@@ -74,6 +75,8 @@ from tacit.study.reports.receipts import (
     certificate_path,
     entry_receipt,
     receipt_of,
+    remarks_on_cut,
+    remarks_on_source,
     remarks_on_time,
 )
 from tacit.study.reports.report import StudyReport
@@ -106,7 +109,7 @@ from tacit.study.requests.quote import (
     quote_draft,
     quote_recorded,
 )
-from tacit.study.requests.risk import complete_receipt, list_variables, tell_held
+from tacit.study.requests.risk import complete_receipt, tell_held
 from tacit.study.requests.surface import RequestSurface, trace_requests
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
@@ -618,10 +621,14 @@ class Study:
         if not again and recorded[0] is not None and None not in recorded:
             return quote_recorded(views[0], recorded[0])
         until = work_done() + (COMPARE_WORK if compare else CURVE_WORK)
-        lacking = [each for each, found in zip(views, recorded, strict=True) if again or not found]
-        drafts = [draft_or_refuse(each, read(each), watch=watch) for each in lacking]
-        worst = min(range(len(drafts)), key=lambda k: (drafts[k].is_constant, drafts[k].gain))
-        return quote_draft(lacking[worst], drafts[worst], until, compare=compare)
+        answers = [
+            (each, read(each), None if again else found)
+            for each, found in zip(views, recorded, strict=True)
+        ]
+        drafts = draft_all(answers, watch=watch)
+        books, worst = min(drafts, key=lambda each: (each[1].is_constant, each[1].gain))
+        disclosed = shown_disclosures((each, best.disclosures(each)) for each, best in drafts)
+        return quote_draft(books, worst, disclosed, until, compare=compare)
 
     def trace_surface(
         self,
@@ -671,6 +678,7 @@ class Study:
         again: bool = False,
         cohort: int | None = None,
         reason: str | None = None,
+        accept: Collection[str] = (),
         watch: DesignProgress | None = None,
         progress: Progress | None = None,
         notify: Callable[[Remark], None] = _warn,
@@ -700,6 +708,8 @@ class Study:
                 then ``out`` with ``.cohort-K`` before its ending.
             reason: why, for the ledger and the receipt; of a release that was recorded before, the
                 first reason stays.
+            accept: ``("disclosure",)`` to release it although it gives away, with 90 % certainty or
+                more, who has a level that fewer than half of the records have.
             watch: called while a release is searched for (by information, for the worst level,
                 within ceilings), with the value and the bound of the best one so far, and the
                 seconds since the start; an exception that it raises ends the request, and nothing
@@ -715,6 +725,7 @@ class Study:
         Raises:
             InfeasibleError: a limit is in the way; nothing was spent.
             CeilingError: no release within the limits keeps the ceilings; nothing was spent.
+            AcceptanceError: it discloses who has a rare level; nothing was spent.
             RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
@@ -740,6 +751,7 @@ class Study:
             max_error=max_error,
             again=again,
             reason=reason,
+            accept=accept,
             watch=watch,
             confirm=None,
         )
@@ -757,13 +769,15 @@ class Study:
                 notify(Remark("guarded_labels", {"file": str(file)}))
         return certificates[0]
 
-    def source_of(self, number: int) -> int | None:
-        """The release whose answers a release hands on, by their numbers in the ledger.
+    def remarks_on(self, number: int) -> tuple[Remark, ...]:
+        """What a custodian should know of a release, by its number in the ledger, and nobody else.
 
-        ``None`` for a release that was drawn. For the custodian: parties are not told.
+        Whose answers it hands on, and which limit cut the bits that it was asked for.
         """
-        source = self._journal.books.releases[number].source
-        return None if source is None else source.entry.number
+        intent = self._journal.books.releases[number]
+        record = intent.record
+        cut = remarks_on_cut(record.party, record.holdings, record.value, record.blind)
+        return (*remarks_on_source(intent.source), *cut)
 
     def receipts_beside(self, number: int) -> tuple[Receipt, ...]:
         """Receipts, without seals, of the releases that answer the same request for other cohorts.
@@ -795,6 +809,7 @@ class Study:
         again: bool = False,
         cohort: int | None = None,
         reason: str | None = None,
+        accept: Collection[str] = (),
         watch: DesignProgress | None = None,
         confirm: Callable[[], None] | None = None,
     ) -> int:
@@ -826,6 +841,7 @@ class Study:
             max_error=max_error,
             again=again,
             reason=reason,
+            accept=accept,
             watch=watch,
             confirm=confirm,
         )
@@ -881,6 +897,7 @@ class Study:
         max_error: float | None,
         again: bool,
         reason: str | None,
+        accept: Collection[str],
         watch: DesignProgress | None,
         confirm: Callable[[], None] | None,
     ) -> list[Intent]:
@@ -897,6 +914,7 @@ class Study:
             lambda books: self._find_answers(books, read, cohort, again=again),
             max_error=max_error,
             reason=reason,
+            accept=accept,
             watch=watch,
             confirm=confirm,
         )

@@ -85,6 +85,12 @@ def _loose_bounds(*, coalitions: int, most: str, slack: float, slack_share: floa
     )
 
 
+def _unfollowed(*, coalitions: list[str]) -> str:
+    from tacit.auditing.disclosure import unfollowed_in_words
+
+    return unfollowed_in_words(coalitions)
+
+
 def _loose_caps(*, coalitions: int, most: str, slack: float) -> str:
     from tacit.policy import times_in_words
 
@@ -392,6 +398,7 @@ _WORDS: dict[str, Callable[..., str]] = {
         "{file} was written as release {release} and is something else now: whether it holds "
         "records that were erased since is not known"
     ),
+    "bits_cut": _as_in_papers("bits_cut"),
     "copied": _as_in_papers("copied"),
     "corrected": _corrected,
     "drawn_otherwise": _fill("release {release}, drawn again, is not what was delivered"),
@@ -530,6 +537,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     ),
     "unbounded_intervals": _unbounded_intervals,
     "unchanged": _say("nothing was changed: it was so already"),
+    "unfollowed": _unfollowed,
     "unlikely_letters": _say(
         "the letters hardly come from the certificate's channel: do not rely on it"
     ),

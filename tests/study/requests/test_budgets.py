@@ -88,7 +88,13 @@ class Custodian:
         party = str(self.rng.choice(PARTIES))
         wish = WISHES[self.rng.integers(len(WISHES))]
         bits = self.bits(0.02, 0.25) if self.rng.random() < 0.7 else None
-        self.study.release(party, out=out, bits=bits, **wish)  # type: ignore[arg-type]
+        self.study.release(  # type: ignore[misc]
+            party,
+            out=out,
+            bits=bits,
+            accept=["disclosure"],
+            **wish,  # type: ignore[arg-type]
+        )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -157,7 +163,9 @@ def test_information_is_accounted_alike(tmp_path: Path) -> None:
         study.set_collusion(Policy(everyone=0.3))
         for party in PARTIES:
             study.set_party(party, 0.2)
-        study.release("lab-a", "smoker", out=tmp_path / "a.csv", utility="information")
+        study.release(
+            "lab-a", "smoker", out=tmp_path / "a.csv", utility="information", accept=["disclosure"]
+        )
         study.release("lab-b", "diagnosis", out=tmp_path / "b.csv", bits=0.1)
         assert_bounds_hold(study.status(), tmp_path / "clinic")
     limits = dict.fromkeys(PARTIES, 0.2)
@@ -350,7 +358,7 @@ def test_a_limit_above_all_there_is_to_learn_is_allowed_and_said(
     assert sqlite_study.set_party("lab-b", 0.3) == []
     asked = "age", "diagnosis", "smoker"
     receipt = sqlite_study.receipt(
-        sqlite_study.release("lab-a", asked, out=tmp_path / "a.csv").entry
+        sqlite_study.release("lab-a", asked, out=tmp_path / "a.csv", accept=["disclosure"]).entry
     )
     assert receipt.value == 0
     assert receipt.party_bits == pytest.approx(all_bits, abs=SAME_BITS)
@@ -434,7 +442,7 @@ def test_a_refusal_changes_nothing_and_what_it_offers_works(
     tacit, *words = shlex.split(command_of(suggestion, typed) or "")
     assert tacit == "tacit"
     n_intents = len(intents_of(tmp_path / "clinic"))
-    assert run(words) == 0
+    assert run([*words, "--accept", "disclosure"]) == 0
     *_, answered = intents_of(tmp_path / "clinic")
     assert len(intents_of(tmp_path / "clinic")) == n_intents + 1
     record = IntentRecord.of(answered)
@@ -471,7 +479,12 @@ def test_a_quote_is_what_the_release_then_is(
 ) -> None:
     with untouched(tmp_path):
         quote = spent.quote("registry", **wish)  # type: ignore[arg-type]
-    made = spent.release("registry", out=tmp_path / "c.csv", **wish)  # type: ignore[arg-type]
+    made = spent.release(  # type: ignore[misc]
+        "registry",
+        out=tmp_path / "c.csv",
+        accept=["disclosure"],
+        **wish,  # type: ignore[arg-type]
+    )
     receipt = spent.receipt(made.entry)
     assert (quote.value, quote.blind, quote.bound) == (receipt.value, receipt.blind, receipt.bound)
     assert quote.own.after == receipt.party_bits

@@ -173,15 +173,15 @@ def test_with_an_equal_share_everybody_gets_what_it_would_get_alone(clinic: Stud
 def test_a_cap_and_analysable_answers_are_shown_beside(clinic: Study, tmp_path: Path) -> None:
     policy = Policy(sizes={2: 0.3})
     asked = {"parties": 2, "limit": 0.25, "policy": policy}
-    planned = clinic.plan(["diagnosis", "income"], cap=0.3, **asked)
+    planned = clinic.plan(["diagnosis", "income"], cap=0.4, **asked)
     for point in planned.curves[0].points:
         assert point.capped <= point.correct + GAP
     assert planned.curves[0].points[-1].capped < planned.curves[0].points[-1].correct - 0.1
-    assert planned.as_dict()["cap"] == 0.3
+    assert planned.as_dict()["cap"] == 0.4
     clinic.set_collusion(policy)
     for each in planned.answers:
         assert each.analysable <= each.correct + GAP
-        clinic.set_party(each.party, 0.25, cap=0.3)
+        clinic.set_party(each.party, 0.25, cap=0.4)
         quote = clinic.quote(each.party, each.request)
         assert 1 - quote.value == pytest.approx(each.correct, abs=2e-3)  # room below a cap
         fair = clinic.quote(each.party, each.request, analysable=True)

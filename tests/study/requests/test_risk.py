@@ -9,7 +9,8 @@ import pytest
 
 from tacit.policy import Policy
 from tacit.study import Risk, Study
-from tacit.study.requests.risk import list_variables, tell_risks
+from tacit.study.disclosures import list_variables
+from tacit.study.requests.risk import tell_risks
 from tests.cli.clinic import write_patients
 
 ROUNDING = 1e-9
@@ -40,7 +41,6 @@ def test_a_quote_tells_what_the_release_and_the_audit_tell_later(tmp_path: Path)
             assert told.guess_before == pytest.approx(exposure.guess_before, abs=ROUNDING)
             assert told.guess_after == pytest.approx(exposure.guess_after, abs=ROUNDING)
             assert told.times_as_likely == pytest.approx(found.times_as_likely, abs=ROUNDING)
-            assert told.certain == found.certain
     assert "income = 'high'" in [told.about for told in quoted[0].told]
 
 
@@ -79,10 +79,6 @@ def test_the_risk_of_an_exact_answer_is_said_in_lines(tmp_path: Path) -> None:
     chance = f"chance to guess income right: {100 * counts.max() / 2_000:.2f} -> {guess:.2f} of 100"
     assert risk.in_words.startswith(f"{chance}; whole combination: ")
     assert f"worst single answer: {ceil(200_000 / high) / 100:.2f} times as likely" in risk.in_words
-    assert f"tells with certainty that income is high: {high} records" in risk.settled
-    assert risk.as_dict()["settled"] == list(risk.settled)
-    assert len(risk.settled) == 4  # one more than are shown of many; so it is named
-    assert all(line.startswith("tells with certainty") for line in risk.settled)
     [other] = risk.others_in_words
     assert other == (
         f"income = 'high': {100 * max(high, 2_000 - high) / 2_000:.2f} -> 100.00 of 100; worst "
@@ -90,13 +86,10 @@ def test_the_risk_of_an_exact_answer_is_said_in_lines(tmp_path: Path) -> None:
     )
 
 
-def test_an_answer_that_settles_nothing_is_not_flagged(tmp_path: Path) -> None:
+def test_every_column_that_was_asked_is_a_variable(tmp_path: Path) -> None:
     table = write_patients(tmp_path / "patients.csv", 600)
     with Study.create(
         tmp_path / "study", table, id="patient_id", private=["income", "age"], ledger="folder"
     ) as study:
-        study.set_party("a", 0.1)
-        [risk] = study.quote("a", "income").risks
-        assert risk.settled == ()
         names = [each.name for each in list_variables(study._journal.refresh())]
     assert names == ["income", "age"]

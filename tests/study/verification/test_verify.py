@@ -413,7 +413,14 @@ def test_every_release_is_proved_near_the_best(clinic: Path) -> None:
 def test_a_release_judged_by_information_has_no_proof_and_is_named(tmp_path: Path) -> None:
     with make_clinic(tmp_path, everyone=0.5) as study:
         study.set_party("lab-a", 0.3)
-        study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.1, utility="information")
+        study.release(
+            "lab-a",
+            "age",
+            out=tmp_path / "1.csv",
+            bits=0.1,
+            utility="information",
+            accept=["disclosure"],
+        )
         found = study.verify()
     assert found.is_whole
     assert found.proved_gaps == {}

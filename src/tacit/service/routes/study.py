@@ -8,12 +8,14 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Depends, Query
 from fastapi.responses import FileResponse, Response
+from pydantic import Field
 
 from tacit.service.access import PARTY
 from tacit.service.failures import NOT_FOUND, Failure, FailureError, as_plain
 from tacit.service.guard import API
 from tacit.service.jobs import WAITING
 from tacit.service.orders import (
+    Accepted,
     AuditOf,
     CoalitionLimit,
     Coalitions,
@@ -50,7 +52,7 @@ def read_status(service: TheService) -> dict[str, Any]:
     waiting = len([each for each in service.jobs.newest() if each.state == WAITING])
     with service.reading() as study:
         report = study.report()
-        concerns = list_concerns(study, report.status, waiting)
+        concerns = list_concerns(report.status, waiting)
     found: dict[str, Any] = as_plain(report.status.as_dict())
     about = {"organisation": report.organisation, "table": report.table}
     told = {"timeline": timeline(report.releases), "attention": concerns, "waiting": waiting}
@@ -256,9 +258,15 @@ def verify(
 
 
 class Decision(Order):
-    """Whether a request that waits is answered."""
+    """Whether a request that waits is answered.
+
+    Attributes:
+        decision: what is decided.
+        accept: codes of consequences that are accepted.
+    """
 
     decision: Literal["approve", "decline"]
+    accept: Accepted = Field(default_factory=list)
 
 
 @add_page(router, "/study/approvals", "jobs.html")
@@ -274,8 +282,9 @@ def decide(key: str, order: Decision, service: TheService, caller: TheCaller) ->
     job = service.jobs.find(key)
     if job is None:
         raise FailureError(NOT_FOUND)
-    decide_on = service.jobs.approve if order.decision == "approve" else service.jobs.decline
-    if not decide_on(key, caller.signature):
+    jobs, by = service.jobs, caller.signature
+    is_approved = order.decision == "approve"
+    if not (jobs.approve(key, by, order.accept) if is_approved else jobs.decline(key, by)):
         raise FailureError(_NOT_WAITING)
     service.workers.wake()
     return job_for(caller, service.jobs.find(key) or job)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tacit.accounting import Account, Counts
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError, Suggestion
-from tacit.information import mutual_information
+from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_positive_bits
 from tacit.ledger import Entry, Head
 from tacit.linear_program import minimise_linear
@@ -85,6 +85,11 @@ class MeanCost:
             return float((self.posed @ p_r).min())
         return _least_worst(self.posed[:, p_r > 0])
 
+    def perfect(self, p_r: Array) -> float:
+        """Of answers that always tell the truth, as far as an answer can."""
+        least = self.posed.min(axis=0)
+        return float(least @ p_r if self.objective == MEAN else least[p_r > 0].max())
+
     def gain(self, value: float, p_r: Array) -> float:
         """How much better than a blind guess."""
         return self.blind(p_r) - value
@@ -103,6 +108,10 @@ class Information:
     def blind(self, _: Array) -> float:
         """Nothing is told without looking."""
         return 0.0
+
+    def perfect(self, p_r: Array) -> float:
+        """Of answers that are what was asked."""
+        return entropy(p_r)
 
     def gain(self, value: float, _: Array) -> float:
         """How much better than a blind guess."""

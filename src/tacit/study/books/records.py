@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from tacit.auditing.disclosure import Disclosure
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.information.laws import bits_up, percent_used
 from tacit.ledger import Entry, Overlap
@@ -585,6 +586,8 @@ class ReleaseRecord(Record):
             only inform.
         reason: why it was released, as the custodian said it; ``None`` where nobody did.
         cohort: whom it is about.
+        disclosures: levels that few records have and that it gives away, to its party or to one of
+            the coalitions in ``holdings``, and that they could not tell before.
     """
 
     identity: str
@@ -607,6 +610,7 @@ class ReleaseRecord(Record):
     reason: Text | None
     everyone_worst_answer: Bits
     cohort: Annotated[int, Field(ge=FIRST_COHORT)]
+    disclosures: tuple[Disclosure, ...]
 
     @model_validator(mode="after")
     def _tells_its_party_something(self) -> Self:

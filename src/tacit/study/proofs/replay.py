@@ -15,6 +15,7 @@ import numpy as np
 
 from tacit.accounting import Account, Held
 from tacit.arrays import Array
+from tacit.auditing.disclosure import disclosure_lines
 from tacit.errors import LedgerError
 from tacit.policy import Parties, bits_in_words
 from tacit.scheme.memory import Copy, Transition
@@ -29,6 +30,7 @@ from tacit.study.books.books import (
     steps_of,
 )
 from tacit.study.books.records import CopyRecord, HoldingRecord, IntentRecord, ReleaseRecord
+from tacit.study.disclosures import find_disclosures
 from tacit.study.proofs.caps import ExactLaws, told_steps
 from tacit.study.proofs.optimality import Proof, prove, prove_copy
 from tacit.study.proofs.refutation import better_value
@@ -176,6 +178,7 @@ def _release_problems(
     """
     yield from _limit_problems(replay, intent, before)
     yield from _cap_problems(replay, after, intent)
+    yield from _disclosure_problems(replay, after, intent, before)
     yield from _worth_problems(replay, intent, before, law, proof)
     yield from _paper_problems(intent, law)
     yield from _level_problems(intent, law)
@@ -258,6 +261,21 @@ def _cap_problems(replay: Replay, after: Books, intent: Intent) -> Iterator[str]
             )
     worst = account.worst_answer(account.memory.present)
     yield from _worst_answer_problems(intent.record.everyone_worst_answer, worst, "everyone")
+
+
+def _disclosure_problems(
+    replay: Replay, after: Books, intent: Intent, before: Account
+) -> Iterator[str]:
+    """Whether all that it discloses is recorded, and nothing else."""
+    coalitions = [frozenset(each.parties) for each in intent.record.holdings]
+    proved = find_disclosures(after, replay.account, coalitions, before=before)
+    recorded = {(each.whom, each.column, each.level): each for each in intent.record.disclosures}
+    for each in proved:
+        same = recorded.pop((each.whom, each.column, each.level), None)
+        if same is None or abs(same.people - each.people) > SAME * each.of:
+            yield f"it does not record that {disclosure_lines([each], 'can name')[0]}"
+    for each in recorded.values():
+        yield f"it does not disclose that {disclosure_lines([each], 'can name')[0]}"
 
 
 def _cap(cap: float | None) -> str:

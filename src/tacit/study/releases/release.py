@@ -5,13 +5,16 @@ What is recorded decides every letter, so the same bytes are written whenever it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tacit.auditing.disclosure import disclosure_lines
 from tacit.errors import (
+    AcceptanceError,
     CeilingError,
     DeliveryError,
     InfeasibleError,
@@ -23,6 +26,7 @@ from tacit.solvers import Progress as DesignProgress
 from tacit.storage import free_to_clear, in_use
 from tacit.study.books.books import Books, Intent, Request
 from tacit.study.books.records import FIRST_COHORT, DeliveredRecord
+from tacit.study.disclosures import shown_disclosures
 from tacit.study.folder import Layout, StudyKeys, note_copy
 from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Certificate, certificate_of, certificate_path
@@ -39,26 +43,56 @@ from tacit.tables.delivery.release_file import Alphabet, Progress, RecordedRelea
 Answer = tuple[Books, Request, Intent | None]
 """The books of a cohort, a request there, and its release if it was recorded before."""
 
+DISCLOSURE = "disclosure"
+"""Code of what has to be accepted where a release gives away who has a rare level."""
+
 _STATES_KEPT = 2
 """States of older releases are computed anew when an old release is asked for again."""
 
 
-def draft_or_refuse(
-    books: Books,
-    request: Request,
+def draft_all(
+    answers: Sequence[Answer],
     max_error: float | None = None,
     watch: DesignProgress | None = None,
-) -> Draft:
-    """The best release for a request, or a refusal that suggests what would be answered.
+) -> list[tuple[Books, Draft]]:
+    """The best release in each cohort that lacks one, or a refusal that suggests what would fit.
+
+    A cohort where nothing worth giving is left gets what adds nothing to what is held there, and
+    does not hold up the others.
 
     Args:
-        books: of the study, for the cohort that it is about; of several, a refusal names it.
-        request: what is asked.
+        answers: for each cohort that is asked about; a refusal names its cohort, of several.
         max_error: refuse answers whose cost, as it is judged, is above this.
         watch: called with value, bound and seconds while a design is searched for.
     """
+    lacking = [(books, request) for books, request, found in answers if found is None]
+    best: dict[int, Draft] = {}
+    refusals = list[InfeasibleError]()
+    for books, request in lacking:
+        try:
+            with _naming_cohort(books):
+                best[books.cohort.number] = _draft_or_refuse(books, request, watch)
+        except CeilingError:
+            raise
+        except InfeasibleError as refusal:
+            refusals.append(refusal)
+    if refusals and len(refusals) == len(answers):
+        raise refusals[0]
+    drafts = []
+    for books, request in lacking:
+        with _naming_cohort(books):
+            each = best.get(books.cohort.number) or draft(books, request, watch, is_modest=True)
+            if max_error is not None and each.value > max_error:
+                raise coarse_refusal(books, each, max_error)
+        drafts.append((books, each))
+    return drafts
+
+
+@contextmanager
+def _naming_cohort(books: Books) -> Iterator[None]:
+    """Name the cohort that a refusal is about, where there are others."""
     try:
-        return _draft_in_cohort(books, request, max_error, watch)
+        yield
     except TacitError as error:
         if len(books.cohorts) > 1:
             cohort = books.cohort
@@ -67,28 +101,22 @@ def draft_or_refuse(
         raise
 
 
-def _draft_in_cohort(
-    books: Books, request: Request, max_error: float | None, watch: DesignProgress | None
-) -> Draft:
+def _draft_or_refuse(books: Books, request: Request, watch: DesignProgress | None) -> Draft:
     try:
         best = draft(books, request, watch)
     except CeilingError as error:
         raise ceiling_refusal(books, request, error) from None
     except InfeasibleError as error:
         raise refusal_with_suggestion(books, request, error) from None
-    is_constant = best.is_constant and len(books.cohorts) > 1  # what others learn is not refused
-    if not (best.is_worth_it or is_constant):
-        if best.had_no_time:
-            held = holding_in_words(books, tightest(best))
-            raise UnconvergedError(
-                "the search ended before an answer was found that is better than a blind guess, "
-                f"and {held}: ask with another utility; where next to nothing is left, raise that "
-                "limit"
-            )
-        raise worthless_refusal(books, best)
-    if max_error is not None and best.value > max_error:
-        raise coarse_refusal(books, best, max_error)
-    return best
+    if best.is_worth_it:
+        return best
+    if best.had_no_time:
+        held = holding_in_words(books, tightest(best))
+        raise UnconvergedError(
+            "the search ended before an answer was found that is better than a blind guess, "
+            f"and {held}: ask with another utility; where next to nothing is left, raise that limit"
+        )
+    raise worthless_refusal(books, best)
 
 
 def find_intent(books: Books, request: Request, *, again: bool) -> Intent | None:
@@ -114,6 +142,7 @@ def record_intents(
     max_error: float | None,
     reason: str | None,
     watch: DesignProgress | None,
+    accept: Collection[str],
     confirm: Callable[[], None] | None,
 ) -> list[Intent]:
     """Design a request's releases for the cohorts that lack one, and record them: all or none.
@@ -128,18 +157,24 @@ def record_intents(
         look_again: gives the same by later books.
         max_error: refuse answers whose cost, as it is judged, is above this.
         reason: why it is released, as the custodian says it.
-        watch: as for ``draft_or_refuse``.
+        watch: as for ``draft_all``.
+        accept: codes of what is accepted, see ``AcceptanceError``.
         confirm: called before the bits are spent; an exception that it raises ends the request.
 
     Returns:
         The release for each cohort, recorded before or now.
     """
     while True:
-        drafted, books = [], journal.books
-        for each, request, found in answers:
-            if found is None:
-                best = draft_or_refuse(each, request, max_error, watch)
-                drafted.append(entry_of(best, each.cohort, reason))
+        books = journal.books
+        drafts = [
+            (each, best, best.disclosures(each))
+            for each, best in draft_all(answers, max_error, watch)
+        ]
+        shown = shown_disclosures((each, found) for each, _, found in drafts)
+        if shown and DISCLOSURE not in accept:
+            said = "; ".join(disclosure_lines(shown, "would name"))
+            raise AcceptanceError(DISCLOSURE, said, disclosures=[each.as_dict() for each in shown])
+        drafted = [entry_of(best, each.cohort, reason, found) for each, best, found in drafts]
         if drafted and confirm is not None:
             confirm()
         recorded = journal.record_intents(drafted, books) if drafted else []

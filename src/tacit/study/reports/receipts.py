@@ -21,6 +21,7 @@ from pydantic import (
     validate_call,
 )
 
+from tacit.auditing.disclosure import Disclosure, disclosure_lines
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.information.laws import ROW_SUM_TOL, bits_up
@@ -44,6 +45,9 @@ PAPER_FORMAT = 5
 
 _MOST_DRAWN = 24
 """The law of a request with more levels or answers is not drawn, and not in a receipt."""
+
+_LEAST_FORGONE, _LEAST_CUT = 1e-3, 1e-3
+"""Parts of its worth, and bits: a release that misses less by a limit is not remarked on."""
 
 _ROUNDED = 1e-12
 """Shares that are nearer are the same."""
@@ -183,6 +187,8 @@ class Receipt(ReleasePaper):
             ``None`` where a receipt stands in a list of releases, and is no paper.
         risks: what the party can tell about a person after it, and the coalition that is nearest
             to its limit.
+        disclosures: levels that few records have and that it gave away, to its party or to one of
+            the coalitions, and that they could not tell before, most complete first.
     """
 
     file: str | None
@@ -207,6 +213,7 @@ class Receipt(ReleasePaper):
     levels: tuple[str, ...]
     answers: tuple[str, ...]
     channel: list[list[float]] | None
+    disclosures: tuple[Disclosure, ...]
     held_before: tuple[float, ...] | None = None
     risks: tuple[Risk, ...] | None = None
 
@@ -218,6 +225,11 @@ class Receipt(ReleasePaper):
         if self.held_before is not None and len(self.held_before) != len(self.holdings):
             raise ValueError("held_before is not of the coalitions in holdings")
         return self
+
+    @property
+    def disclosed(self) -> list[str]:
+        """What it gave away about few people, a line each."""
+        return disclosure_lines(self.disclosures, "can name")
 
     @property
     def shown_holdings(self) -> list[HoldingRecord]:
@@ -390,6 +402,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         books = books.look_at(intent.record.cohort)
     record, delivery, common = intent.record, intent.delivery, _common(books, intent)
     common["remarks"] += remarks_on_source(intent.source)
+    common["remarks"] += remarks_on_cut(record.party, record.holdings, record.value, record.blind)
     common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
     levels, answers = record.question.labels, record.letters
     limit, cap = intent.policy.bits_for_everyone(inf), intent.policy.everyone_cap
@@ -417,6 +430,7 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
         reason=record.reason,
         levels=levels,
         answers=answers,
+        disclosures=record.disclosures,
         channel=record.p_rhat_given_r if max(len(answers), len(levels)) <= _MOST_DRAWN else None,
     )
 
@@ -503,6 +517,28 @@ def remarks_on_time(is_out: bool, value: float, bound: float | None) -> tuple[Re
     return (Remark("out_of_time", {"value": value, "bound": bound}),) if is_out else ()
 
 
+def remarks_on_cut(
+    party: str, holdings: Sequence[HoldingRecord], value: float, blind: float | None
+) -> tuple[Remark, ...]:
+    """Which limit left a party fewer bits than it asked for, where more would be worth something.
+
+    For the custodian: the limit may be on others, too.
+
+    Args:
+        party: who asks.
+        holdings: every limited coalition that the release feeds, after it.
+        value: what its answers are worth.
+        blind: the same of a blind guess.
+    """
+    [own] = [each for each in holdings if each.parties == (party,)]
+    binding = max(holdings, key=lambda each: each.multiplier)
+    bits, gain = own.limit - own.bits, abs(value - (blind or 0.0))
+    if binding is own or bits * binding.multiplier < _LEAST_FORGONE * gain or bits < _LEAST_CUT:
+        return ()
+    told = {"bits": bits, "coalition": binding.name, "limit": binding.limit}
+    return (Remark("bits_cut", told),)
+
+
 def remarks_on_source(source: Intent | None) -> tuple[Remark, ...]:
     """That answers are those of an earlier release. For the custodian: parties are not told."""
     return () if source is None else (Remark("copied", {"release": source.entry.number}),)
@@ -553,6 +589,14 @@ def _erased_in_words(records: int, left: int) -> str:
 
 
 @_checked
+def _cut_in_words(bits: float, coalition: str, limit: float) -> str:
+    return (
+        f"cut by {bits_up(bits)} bits: the limit of {limit_in_words(limit)} bits on what "
+        f"{coalition} may hold leaves no more"
+    )
+
+
+@_checked
 def _copied_in_words(release: int) -> str:
     """What it means that answers are handed on."""
     return (
@@ -562,6 +606,7 @@ def _copied_in_words(release: int) -> str:
 
 
 _WORDS: dict[str, Callable[..., str]] = {
+    "bits_cut": _cut_in_words,
     "copied": _copied_in_words,
     "external_column": _external_in_words,
     "out_of_time": _out_of_time_in_words,

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tacit.auditing import Exposure, Inference
-from tacit.auditing.text import other_lines, risk_in_words, settled_lines
+from tacit.auditing import Disclosure, Exposure, Inference
+from tacit.auditing.text import other_lines, risk_in_words
 
 Chance = Annotated[float, Field(ge=0, le=1)]
 
@@ -22,8 +22,6 @@ class Told(BaseModel):
         guess_before: chance that a guess is right, by the public counts alone.
         guess_after: the same by all that the coalition holds.
         times_as_likely: how many times as likely the most telling answers make a level.
-        certain: level -> share of the records that are known to have it; ``None`` where that is
-            not known.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -33,7 +31,6 @@ class Told(BaseModel):
     guess_before: Chance
     guess_after: Chance
     times_as_likely: Annotated[float, Field(ge=1)]
-    certain: dict[str, Chance] | None
 
     @staticmethod
     def of(told: Inference) -> Told:
@@ -45,9 +42,6 @@ class Told(BaseModel):
             guess_before=_chance(exposure.guess_before),
             guess_after=_chance(exposure.guess_after),
             times_as_likely=max(1.0, told.times_as_likely),
-            certain=None
-            if told.certain is None
-            else {level: _chance(share) for level, share in told.certain.items()},
         )
 
     @property
@@ -58,7 +52,7 @@ class Told(BaseModel):
             "guess_after": self.guess_after,
             "pointwise_max": log2(self.times_as_likely),
         }
-        return Inference(self.about, Exposure(self.is_exact, figures), self.certain)
+        return Inference(self.about, Exposure(self.is_exact, figures))
 
 
 def _chance(share: float) -> float:
@@ -74,6 +68,8 @@ class Risk(BaseModel):
         records: how many there are in the table.
         cap: bits that their worst single answer may have; ``None`` for no cap.
         told: about every column and question that was asked, and last about the whole record.
+        disclosures: levels that few records have and that they can tell; only of parties that
+            were asked about by name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -82,6 +78,7 @@ class Risk(BaseModel):
     records: int
     cap: float | None = None
     told: Annotated[tuple[Told, ...], Field(min_length=1)]
+    disclosures: tuple[Disclosure, ...] = ()
 
     @property
     def name(self) -> str:
@@ -98,12 +95,6 @@ class Risk(BaseModel):
         """What can be told about the variables that this line leaves out, a line each."""
         return tuple(other_lines([each.inference for each in self.told]))
 
-    @property
-    def settled(self) -> tuple[str, ...]:
-        """The facts that answers settle about somebody, a line each; none where there are none."""
-        return tuple(settled_lines([each.inference for each in self.told], self.records))
-
     def as_dict(self) -> dict[str, Any]:
         """For machines, with the words that people read."""
-        words = {"in_words": self.in_words, "settled": list(self.settled)}
-        return self.model_dump(mode="json") | words
+        return self.model_dump(mode="json") | {"in_words": self.in_words}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting import Counts, other_rows_upper_bits
+from tacit.auditing import Disclosure, may_disclose
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.information.laws import DIGITS, bits_down, bits_up
@@ -17,8 +18,8 @@ from tacit.markup import html_table
 from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.study.books.books import Books, Cohort
+from tacit.study.disclosures import list_variables, recorded_disclosures
 from tacit.study.reports.receipts import remarks_on_erased
-from tacit.study.reports.settled import SettledFacts, settled_by_answers
 
 _LEAST_SLACK = 10**-DIGITS
 """Bits. A smaller slack does not show in the figures."""
@@ -141,7 +142,8 @@ class StudyStatus:
         coalitions_left_out: how many more there are.
         cohorts: the same of each cohort.
         releases: how many were recorded.
-        settled: releases of which a single answer settles a fact about somebody.
+        disclosures: levels that few records have and that parties or limited coalitions can tell,
+            most complete first.
         undelivered: releases that are recorded but whose file was never written.
         head: number and hash of the last entry.
         is_closed: whether the key was destroyed.
@@ -159,7 +161,7 @@ class StudyStatus:
     coalitions_left_out: int
     cohorts: tuple[CohortStatus, ...]
     releases: int
-    settled: tuple[SettledFacts, ...]
+    disclosures: tuple[Disclosure, ...]
     undelivered: tuple[int, ...]
     head: tuple[int, str]
     is_closed: bool
@@ -184,7 +186,6 @@ class StudyStatus:
             "parties": [each.as_dict() for each in self.parties],
             "coalitions": [each.as_dict() for each in self.coalitions],
             "cohorts": [each.as_dict() for each in self.cohorts],
-            "settled": [each.as_dict() for each in self.settled],
             "remarks": [each.as_dict() for each in self.remarks],
         }
 
@@ -287,12 +288,13 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
         coalitions_left_out=len(holdings[MOST_COALITIONS:]),
         cohorts=cohorts,
         releases=len(books.releases),
-        settled=settled_by_answers(books),
+        disclosures=recorded_disclosures(views),
         undelivered=tuple(undelivered),
         head=(books.head.number, books.head.hash),
         is_closed=books.is_closed,
         remarks=(
             *lost,
+            *unfollowed(books, [*parties, *holdings]),
             *([Remark("rollback_accepted")] if books.accepted else []),
             *reset_remarks(books.cohorts),
             *erasure_remarks(books),
@@ -356,6 +358,20 @@ def loose_bounds(holdings: Sequence[Holding]) -> list[Remark]:
     most = max(loose, key=lambda each: each.slack)
     values = {"coalitions": len(loose), "most": most.name, "slack": most.slack}
     return [Remark("loose_bounds", values | {"slack_share": most.slack_share})]
+
+
+def unfollowed(books: Books, holdings: Sequence[Holding]) -> list[Remark]:
+    """A remark on coalitions that may be able to name more people than is known.
+
+    What they hold is only bounded, and the bound on their worst answer does not rule it out.
+    """
+    names = []
+    for each in holdings:
+        if each.slack >= _LEAST_SLACK:
+            cohort = books.look_at(each.cohort)
+            if may_disclose(each.worst_answer, cohort.p_x, list_variables(cohort)):
+                names.append(each.name)
+    return [Remark("unfollowed", {"coalitions": names})] if names else []
 
 
 def loose_caps(holdings: Sequence[Holding]) -> list[Remark]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.accounting import Account
 from tacit.arrays import Array
+from tacit.auditing import Disclosure
 from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, UnconvergedError
 from tacit.information.laws import bits_down, bits_up
 from tacit.policy import (
@@ -38,6 +39,7 @@ from tacit.study.books.books import (
     Intent,
     Request,
     Shares,
+    Utility,
     draw_of,
     recipient_law,
     record_holdings,
@@ -51,6 +53,7 @@ from tacit.study.books.records import (
     MergeRecord,
     ReleaseRecord,
 )
+from tacit.study.disclosures import find_disclosures
 from tacit.study.proofs.caps import ExactLaws, Told, ToldCopy, ToldStep, told_steps
 from tacit.study.proofs.optimality import SPENT_BITS, prove, prove_copy
 
@@ -79,9 +82,8 @@ hard to certify and worth next to nothing."""
 _ROUNDED_CAP = 1e-9
 """Bits. A worst answer this little above a cap, rounding included, may be within it."""
 
-LEAST_GAIN = 1e-6
-"""An answer that is worth no more than this above a blind guess, relative to the range of the
-distortion, is worth nothing."""
+LEAST_PROGRESS = 0.02
+"""An answer that comes a smaller part of the way from a blind guess to the truth is worthless."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,16 +132,21 @@ class Draft:
         if isinstance(utility, Shares):
             half_widths = utility.half_widths(self.law, int(self.before.counts.sum()))
             return bool(half_widths.min() < 0.5)
-        return self._is_gain or bool(self.request.ceilings)
+        return self._has_gained or bool(self.request.ceilings)
 
     @property
     def only_keeps_ceilings(self) -> bool:
         """Whether a blind guess is as good, but for the ceilings."""
-        return bool(self.request.ceilings) and not self._is_gain
+        return bool(self.request.ceilings) and not self._has_gained
 
     @property
-    def _is_gain(self) -> bool:
-        return self.gain > LEAST_GAIN * self.design.solution.problem.scale
+    def progress(self) -> float:
+        """How far from a blind guess to the truth it comes, as a part of the way."""
+        return progress_of(self.request.utility, self.value, self.law.sum(axis=1))
+
+    @property
+    def _has_gained(self) -> bool:
+        return self.progress >= LEAST_PROGRESS
 
     @property
     def is_constant(self) -> bool:
@@ -274,6 +281,11 @@ class Draft:
         """Limits on every coalition that this release feeds."""
         return self.design.limits
 
+    def disclosures(self, books: Books) -> tuple[Disclosure, ...]:
+        """Levels that it would give away, to its party or to a coalition that it feeds."""
+        question = self.request.question
+        return find_disclosures(books, self.after, self.limits, question, before=self.before)
+
     def steps_after(self, books: Books) -> list[Step]:
         """Everything that would have been drawn, in order, and who would hold it."""
         steps, party, told = steps_of(books.intents.values()), self.request.party, self.told
@@ -286,8 +298,21 @@ class Draft:
         return [*steps, Step(party, law, classes, told, bits, holders=frozenset({party}))]
 
 
+def progress_of(utility: Utility, value: float, p_r: Array) -> float:
+    """How far from a blind guess to the truth answers of a value come, as a part of the way."""
+    if isinstance(utility, Shares):
+        return float(value < inf)
+    whole = utility.gain(utility.perfect(p_r), p_r)
+    return utility.gain(value, p_r) / whole if whole > 0 else 0.0
+
+
 def draft(
-    books: Books, request: Request, watch: Progress | None = None, work: float = inf
+    books: Books,
+    request: Request,
+    watch: Progress | None = None,
+    work: float = inf,
+    *,
+    is_modest: bool = False,
 ) -> Draft:
     """The best release for a request that meets every limit strictly.
 
@@ -296,13 +321,15 @@ def draft(
         request: what is asked.
         watch: called with value, bound and seconds while a design is searched for.
         work: operations for that search, where ``_MOST_WORK`` are more.
+        is_modest: whether to answer with what its limits leave, were it nothing: by an answer that
+            adds nothing to what it holds.
 
     Raises:
         InfeasibleError: a limit leaves nothing, or less than was asked for.
         CeilingError: no release within the limits keeps the ceilings.
         UnconvergedError: no design came near enough to the best.
     """
-    ceiling = own_ceiling(books, request)
+    ceiling = own_ceiling(books, request, is_modest=is_modest)
     before = books.account_for(request.question)
     design = partial(_design, books, before, request, ceiling, watch, min(work, _MOST_WORK))
     best = design(books.cohort.steps_about(request.question))
@@ -428,12 +455,17 @@ def _allowed(books: Books, coalition: Parties) -> str:
     return bits_of(books.all_limits.binding_on(coalition), coalition)
 
 
-def own_ceiling(books: Books, request: Request) -> float:
-    """Bits that the party may hold after its request; refused where its limits leave too few."""
+def own_ceiling(books: Books, request: Request, *, is_modest: bool = False) -> float:
+    """Bits that the party may hold after its request; refused where its limits leave too few.
+
+    A modest request is never refused.
+    """
     party, own = request.party, frozenset({request.party})
     limit = books.own_limit(party)
     held = books.proved_account.upper_bits(own)
     left = limit - held
+    if is_modest:
+        return limit if request.bits is None else min(limit, held + request.bits)
     if left < max(LEAST_BITS, min(_USED_UP * limit, _USED_UP)):
         reason = f"{party} holds {bits_up(held)} of {_allowed(books, own)}"
         raise refusal(books, f"{reason}: nothing is left to it", own)
@@ -571,13 +603,16 @@ def holding_in_words(books: Books, coalition: Parties) -> str:
     return f"{name} {verb} {bits_up(held)} of {bits_in_words(limit)}{by}"
 
 
-def entry_of(drafted: Draft, cohort: Cohort, reason: str | None) -> Recorded:
+def entry_of(
+    drafted: Draft, cohort: Cohort, reason: str | None, disclosures: tuple[Disclosure, ...]
+) -> Recorded:
     """What the ledger is to say of a draft: the kind of its entry, its record, its payload.
 
     Args:
         drafted: what is to be released.
         cohort: whom it is about, as it was designed for.
         reason: why it is released, as the custodian says it.
+        disclosures: what it discloses.
     """
     request, after = drafted.request, drafted.after
     said: dict[str, Any] = {
@@ -601,6 +636,7 @@ def entry_of(drafted: Draft, cohort: Cohort, reason: str | None) -> Recorded:
         "analysable": request.analysable,
         "reason": reason,
         "cohort": cohort.number,
+        "disclosures": disclosures,
     }
     told = drafted.told
     if isinstance(told, Copy):

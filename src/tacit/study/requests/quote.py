@@ -12,6 +12,7 @@ import numpy as np
 
 from tacit.accounting import Account, other_rows_upper_bits
 from tacit.arrays import Array
+from tacit.auditing import Disclosure
 from tacit.errors import TacitError
 from tacit.information.laws import bits_down, bits_up
 from tacit.markup import html_table
@@ -21,9 +22,14 @@ from tacit.sampling import IntegerChannel
 from tacit.scheme.views import ClassOfX, class_sums, parent_classes
 from tacit.solvers import A_SECOND, work_done
 from tacit.study.books.books import Books, Intent, Request
-from tacit.study.reports.receipts import remarks_on, remarks_on_source, remarks_on_time
+from tacit.study.reports.receipts import (
+    remarks_on,
+    remarks_on_cut,
+    remarks_on_source,
+    remarks_on_time,
+)
 from tacit.study.reports.risk import Risk
-from tacit.study.reports.status import Holding, loose_bounds, loose_caps
+from tacit.study.reports.status import Holding, loose_bounds, loose_caps, unfollowed
 from tacit.study.requests.draft import Draft, draft
 from tacit.study.requests.plan import suggest_cap
 from tacit.study.requests.refusals import tight_cap
@@ -156,6 +162,8 @@ class Quote:
         risks: what the party could tell about a record after it, and the coalition that would be
             nearest to its limit; none for a request that was answered before, whose receipt has
             them.
+        disclosures: levels that few records have and that it would give away, to the party or to a
+            coalition that it feeds, and that they cannot tell already; most complete first.
         remarks: what whoever gets the answer should know.
     """
 
@@ -180,6 +188,7 @@ class Quote:
     answered_by: int | None
     others_bits: float
     risks: tuple[Risk, ...]
+    disclosures: tuple[Disclosure, ...]
     remarks: tuple[Remark, ...]
 
     def __repr__(self) -> str:
@@ -212,17 +221,26 @@ class Quote:
             "worst": self.worst.as_dict(),
             "coalitions": [share.as_dict() for share in self.coalitions],
             "risks": [risk.as_dict() for risk in self.risks],
+            "disclosures": [each.as_dict() for each in self.disclosures],
             "remarks": [each.as_dict() for each in self.remarks],
         }
         return asdict(self) | parts
 
 
-def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) -> Quote:
+def quote_draft(
+    books: Books,
+    drafted: Draft,
+    disclosed: tuple[Disclosure, ...],
+    until: float,
+    *,
+    compare: bool,
+) -> Quote:
     """The quote of a draft.
 
     Args:
         books: of the study.
         drafted: what would be released.
+        disclosed: what that would disclose, in all cohorts that are asked about.
         until: when nothing more is designed to compare it with, by ``work_done``.
         compare: whether the curve shows other releases, too.
     """
@@ -256,9 +274,12 @@ def quote_draft(books: Books, drafted: Draft, until: float, *, compare: bool) ->
         answered_by=None,
         others_bits=_others_bits(books, drafted.design.class_of_x, *new),
         risks=foresee_risks(books, drafted),
+        disclosures=disclosed,
         remarks=(
+            *unfollowed(books, shares),
             *remarks_on(request.question.external),
             *remarks_on_source(drafted.source),
+            *remarks_on_cut(request.party, drafted.holdings, drafted.value, drafted.blind),
             *priced,
             *loose_bounds(shares),
             *loose_caps(shares),
@@ -292,6 +313,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         answered_by=intent.entry.number,
         others_bits=_others_bits(books, books.class_of_x),
         risks=(),
+        disclosures=(),
         remarks=(
             *remarks_on(request.question.external),
             *remarks_on_source(intent.source),

@@ -6,6 +6,7 @@ For the custodian: a refusal may name other parties.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import floor
 
 from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, TacitError
 from tacit.information.laws import bits_down, bits_up
@@ -17,12 +18,13 @@ from tacit.study.books.books import Books, Request, Shares
 from tacit.study.reports.receipts import value_in_words
 from tacit.study.requests.draft import (
     LEAST_BITS,
-    LEAST_GAIN,
+    LEAST_PROGRESS,
     WORK_TO_SUGGEST,
     Draft,
     cap_refusal,
     draft,
     holding_in_words,
+    progress_of,
     refusal,
     tightest,
     worst_answer_in_words,
@@ -33,6 +35,9 @@ _LEAST_OFFERED = 1e-3
 
 _MOST_ENTRIES = 64
 """Of a table of chances; a refusal does not try to design a larger one for the worst level."""
+
+_LEAST_SHOWN = 1e-3
+"""Of the way from a blind guess to the truth; less is nothing."""
 
 _MOST_TRIED = 3
 """As many earlier questions are tried as substitutes."""
@@ -164,8 +169,7 @@ def _forbidding_cap(books: Books, best: Draft) -> Parties | None:
         objective=request.measure.objective,
         individual=left,
     )
-    gain = request.utility.gain(free.solution.value, p_r)
-    is_worth_it = gain > LEAST_GAIN * free.solution.problem.scale
+    is_worth_it = progress_of(request.utility, free.solution.value, p_r) >= LEAST_PROGRESS
     return frozenset({request.party}) if is_worth_it else None
 
 
@@ -177,9 +181,13 @@ def _draft_or_none(books: Books, request: Request) -> Draft | None:
 
 
 def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
-    """The refusal of an answer that is no better than a blind guess."""
-    request = best.request
+    """The refusal of an answer that is hardly better than a blind guess."""
+    request, measure = best.request, best.request.measure
     nothing = "nothing better than a blind guess"
+    if best.progress >= _LEAST_SHOWN:
+        said = value_in_words(measure.kind, best.value, best.blind, measure.objective)
+        part = f"{floor(1000 * best.progress) / 10:g} % of the way from a blind guess to the truth"
+        nothing = f"only {part} ({said})"
     if isinstance(request.utility, Shares):
         nothing = "no share with a 95 % interval narrower than from 0 to 1, as if nothing was told"
     capped = tight_cap(best) or _forbidding_cap(books, best)

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
-
-import numpy as np
 
 from tacit.auditing import infer_held
 from tacit.errors import InvalidInputError
 from tacit.scheme import Scheme, Variable
 from tacit.study.books.books import Books
 from tacit.study.books.records import HoldingRecord
+from tacit.study.disclosures import find_disclosures, list_variables, shown_disclosures
 from tacit.study.reports.receipts import Receipt
 from tacit.study.reports.risk import Risk, Told
 from tacit.study.requests.draft import Draft
-from tacit.tables import Question
-
-
-def list_variables(books: Books) -> Iterator[Variable]:
-    """Every column that can be asked for, and whatever else was asked; each is large on its own."""
-    attributes = books.created.attributes
-    shape = [len(each.labels) for each in attributes]
-    for axis, each in enumerate(attributes):
-        levels = np.indices(shape, sparse=True)[axis]
-        codes = np.broadcast_to(levels, shape).reshape(-1)
-        yield Variable(each.name, np.eye(shape[axis])[codes], each.labels)
-    asked = [intent.request.question for intent in books.intents.values()]
-    known = {each.name for each in attributes}
-    others = {each.name: each for each in (*books.externals.values(), *asked)}
-    yield from (_variable(each) for name, each in others.items() if name not in known)
-
-
-def _variable(question: Question) -> Variable:
-    return Variable(question.name, question.p_r_given_x, question.labels)
 
 
 def foresee_risks(books: Books, drafted: Draft) -> tuple[Risk, ...]:
@@ -41,10 +21,7 @@ def foresee_risks(books: Books, drafted: Draft) -> tuple[Risk, ...]:
     party, question = drafted.request.party, drafted.request.question
     steps = drafted.steps_after(books)
     scheme = Scheme.resume(books.p_x, drafted.after.memory, steps, books.policy)
-    known = list(list_variables(books))
-    is_new = question.name not in {each.name for each in known}
-    variables = [*known, *([_variable(question)] if is_new else [])]
-    return _risks(books, scheme, party, drafted.holdings, variables)
+    return _risks(books, scheme, party, drafted.holdings, list_variables(books, question))
 
 
 def tell_risks(books: Books) -> tuple[Risk, ...]:
@@ -54,7 +31,7 @@ def tell_risks(books: Books) -> tuple[Risk, ...]:
     intent = next(reversed(books.intents.values()))
     scheme = books.scheme(books.proved_account)
     party, holdings = intent.request.party, intent.record.holdings
-    return _risks(books, scheme, party, holdings, list(list_variables(books)))
+    return _risks(books, scheme, party, holdings, list_variables(books))
 
 
 def tell_held(books: Books, parties: Sequence[str]) -> Risk:
@@ -66,7 +43,10 @@ def tell_held(books: Books, parties: Sequence[str]) -> Risk:
     holders = books.holders & {books.find_party(each) for each in parties}
     if not holders:
         raise InvalidInputError("these parties hold nothing yet: name one that received something")
-    return _risk(books, books.scheme(books.proved_account), sorted(holders), list_variables(books))
+    account = books.proved_account
+    told = _risk(books, books.scheme(account), sorted(holders), list_variables(books))
+    found = shown_disclosures([(books, find_disclosures(books, account, [holders]))])
+    return told.model_copy(update={"disclosures": found})
 
 
 def complete_receipt(receipt: Receipt, before: Books, after: Books) -> Receipt:

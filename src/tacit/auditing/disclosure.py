@@ -1,0 +1,170 @@
+"""Disclosures: levels that fewer than half of the records have, and that answers give away.
+
+An average hides them: to name everybody with a rare level costs few bits per record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from tacit.arrays import Array
+from tacit.policy import Parties
+from tacit.scheme import Variable
+
+SURE = 0.9
+"""An answer gives a level away to somebody who is at least so sure of it."""
+
+_TIE = 1e-9
+"""Relative. Laws are in double precision; a tie counts as sure, and as half of the records."""
+
+_LEAST = 0.1
+"""People. Where fewer are named in expectation, most likely nobody is."""
+
+_MOST_IN_WORDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosure:
+    """A level that answers give away, about some of the people who have it.
+
+    Attributes:
+        column: a column, or something else that was asked.
+        level: of the column.
+        people: how many of those who have it are named, in expectation.
+        of: how many have it.
+        sure: share of those named who have it: how sure somebody who reads the answers can be.
+        whom: the parties that pool their answers; empty where none exists yet.
+        cohort: whom it is about; ``None`` where there is one cohort.
+    """
+
+    column: str
+    level: str
+    people: float
+    of: int
+    sure: float
+    whom: tuple[str, ...]
+    cohort: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+Levels = Mapping[tuple[str, str], Disclosure]
+"""Column and level -> how it is disclosed."""
+
+NOTHING: Mapping[Parties, Levels] = MappingProxyType({})
+
+
+def disclosed_levels(
+    laws: Iterable[Array], variables: Sequence[Variable], records: int, whom: Sequence[str]
+) -> Levels:
+    """What any of some laws p(y, class) discloses.
+
+    Args:
+        laws: [y, class], each of something that the same parties hold.
+        variables: with their laws on the classes.
+        records: how many there are.
+        whom: who holds it.
+    """
+    found: dict[tuple[str, str], Disclosure] = {}
+    for law in laws:
+        p_y = law.sum(axis=1, keepdims=True)
+        for each in variables:
+            joint = law @ each.p_r_given_x
+            is_sure = joint >= SURE * (1 - _TIE) * p_y
+            people = records * np.where(is_sure, joint, 0.0).sum(axis=0)
+            named = records * np.where(is_sure, p_y, 0.0).sum(axis=0)
+            for r in np.flatnonzero((people >= _LEAST) & _is_rare(joint.sum(axis=0))):
+                key = each.name, str(each.letters[r])
+                if key in found and found[key].people >= people[r]:
+                    continue
+                of, sure = round(records * float(joint[:, r].sum())), float(people[r] / named[r])
+                found[key] = Disclosure(*key, float(people[r]), of, min(1.0, sure), tuple(whom))
+    return found
+
+
+def _is_rare(p_r: Array) -> Array:
+    """Whether fewer than half of the records have a level."""
+    return np.asarray(2 * p_r < 1 - _TIE)
+
+
+def may_disclose(bits: float, p_class: Array, variables: Iterable[Variable]) -> bool:
+    """Whether answers can disclose a level, if the worst of them tells no more than some bits."""
+    laws = (p_class @ each.p_r_given_x for each in variables)
+    return any((2.0**bits * p_r[_is_rare(p_r)] >= SURE * (1 - _TIE)).any() for p_r in laws)
+
+
+def list_disclosures(
+    held: Mapping[Parties, Levels], before: Mapping[Parties, Levels] = NOTHING
+) -> tuple[Disclosure, ...]:
+    """What coalitions can tell, and could not before, most complete first.
+
+    A coalition is left out where parties within it can tell as much without the others.
+
+    Args:
+        held: coalition -> what is disclosed to it.
+        before: the same before.
+    """
+    found: list[Disclosure] = []
+    for parties in sorted(held, key=lambda each: (len(each), sorted(each))):
+        known = before.get(parties, {})
+        for key, each in held[parties].items():
+            told = [one for one in found if (one.column, one.level) == key]
+            within = [one.people for one in told if parties.issuperset(one.whom)]
+            least = max([0.0, *within, *([known[key].people] if key in known else [])])
+            # One person more is news, and so are twice as many where they were not even one.
+            if each.people - least >= min(1.0, max(least, _LEAST)):
+                found.append(each)
+    return most_complete_first(found)
+
+
+def most_complete_first(found: Iterable[Disclosure]) -> tuple[Disclosure, ...]:
+    """By the share of those with the level who are named, then by how surely."""
+
+    def place(each: Disclosure) -> tuple[Any, ...]:
+        share = round(each.people / each.of, 6) if each.of else 1.0
+        return -share, -round(each.sure, 6), len(each.whom), -each.of, each.column, each.level
+
+    return tuple(sorted(found, key=place))
+
+
+def disclosure_in_words(each: Disclosure) -> str:
+    """How many are named of how many, and how surely."""
+    column = f"({each.column})" if " " in each.column else each.column
+    about = "" if each.cohort is None else f" (cohort {each.cohort})"
+    return (
+        f"{_people(each.people)} of the {each.of:,} with {column} = {each.level}, "
+        f"{100 * each.sure:.1f} % sure{about}".replace(".0 % sure", " % sure")
+    )
+
+
+def _people(number: float) -> str:
+    """Rounded to one, where there is one; else as a part of one."""
+    return f"{number:,.0f}" if number >= 0.95 else f"{number:.2g}"
+
+
+def disclosure_lines(disclosures: Sequence[Disclosure], verb: str) -> list[str]:
+    """Who names whom, a line each; of many, the first and how many more there are.
+
+    Args:
+        disclosures: most complete first.
+        verb: what answers do, as in ``would name``.
+    """
+    shown = disclosures[: _MOST_IN_WORDS + (len(disclosures) == _MOST_IN_WORDS + 1)]
+    lines = [
+        f"{' + '.join(each.whom) or 'answers'} {verb} {disclosure_in_words(each)}" for each in shown
+    ]
+    more = len(disclosures) - len(shown)
+    return lines + [f"{more} more levels like this"] * (more > 0)
+
+
+def unfollowed_in_words(names: Sequence[str]) -> str:
+    """Of whom it is not known whether they can tell more."""
+    more = "" if len(names) == 1 else f" and {len(names) - 1} more coalitions"
+    return f"{names[0]}{more} may be able to name more people: what they hold is only bounded"
