@@ -12,7 +12,9 @@ from tacit.auditing.disclosure import (
     disclosure_lines,
     list_disclosures,
     may_disclose,
+    most_named,
 )
+from tacit.information import entropy, mutual_information
 from tacit.scheme import Variable
 
 ROUNDING = 1e-9
@@ -104,3 +106,38 @@ def test_a_bound_on_the_worst_answer_rules_disclosures_out() -> None:
     p_class = np.array([0.02, 0.98])
     assert not may_disclose(np.log2(44.9), p_class, [ILL])
     assert may_disclose(np.log2(45), p_class, [ILL])
+
+
+@pytest.mark.parametrize("p", [1 / 7_874, 115 / 7_874, 0.1, 0.3, 0.49])
+@pytest.mark.parametrize("bits", [0.001, 0.02, 0.1, 0.5, 1.0])
+def test_what_can_be_named_within_a_limit_costs_just_that(p: float, bits: float) -> None:
+    share, sure = most_named(p, bits)
+    named = share * p / sure
+    law = np.array([[named * sure, named * (1 - sure)], [p - share * p, 0.0]])
+    law[1, 1] = 1 - law.sum()
+    assert (law >= -ROUNDING).all()
+    told = mutual_information(np.maximum(law, 0.0))
+    is_all = (share, sure) == (1.0, 1.0)
+    assert told == pytest.approx(entropy(np.array([p, 1 - p])) if is_all else bits, abs=1e-6)
+    assert (sure == 0.9) or share == 1.0
+    [found] = disclosed_levels([law], [ILL], 10_000, ["lab"]).values()
+    assert found.people == pytest.approx(10_000 * p * share, abs=1e-4)
+
+
+def test_no_channel_within_a_limit_names_more_than_can_be_named() -> None:
+    """Ten thousand random channels of three letters, at the bits that each of them tells."""
+    rng = np.random.default_rng(0)
+    for _ in range(10_000):
+        p = rng.uniform(0.01, 0.49)
+        channel = rng.dirichlet(np.full(3, 0.3), size=2)
+        law = (channel * np.array([[p], [1 - p]])).T
+        found = disclosed_levels([law], [ILL], 1_000_000, ["lab"])
+        if ("ill", "yes") in found:
+            most = most_named(p, mutual_information(law))[0] * p * 1_000_000
+            assert found["ill", "yes"].people <= most + 1e-3
+
+
+def test_a_cap_forbids_to_name_anybody() -> None:
+    assert most_named(0.1, 1.0, cap=np.log2(8.99)) == (0.0, 0.0)
+    assert most_named(0.1, 1.0, cap=np.log2(9)) == (1.0, pytest.approx(0.9))
+    assert most_named(0.1, 1.0, cap=np.log2(9.5)) == (1.0, pytest.approx(0.95))

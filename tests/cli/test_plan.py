@@ -78,8 +78,11 @@ def test_the_real_command_fits_a_terminal(fresh: Path) -> None:
 
 def test_a_new_party_is_told_what_its_limit_means(coins: Path) -> None:
     bits = 0.4
-    first, no_cap, second = done("party", "add", coins, "new", "--limit", bits).out.splitlines()
-    assert no_cap.startswith("note: new has no cap: one answer could tell with certainty")
+    said = done("party", "add", coins, "new", "--limit", bits).out.splitlines()
+    first, named, second, no_cap = said
+    assert no_cap.startswith("note: new has no cap: with --cap 1.5, after any answer, ")
+    assert named.startswith("! 0.4 bits: answers could name ")
+    assert named.endswith(" of the 6,000 with side = heads, 90 % sure")
     assert first == "new may learn 0.4 bits about a record"
     found = re.fullmatch(
         r"0\.4 bits: side could be told right for at most (.+) of 100 records; a blind guess is "
@@ -95,8 +98,8 @@ def test_a_new_party_is_told_what_its_limit_means(coins: Path) -> None:
 
 def test_a_lower_limit_on_a_coalition_is_explained(fresh: Path) -> None:
     said = done("party", "add", fresh, "lab-c", "--limit", 2).out.splitlines()
-    assert said[-1].startswith("0.9 bits: ")
-    assert len(said) == 3 + 3  # what was set, two notes, three attributes
+    assert said[1].startswith("! 0.9 bits: ")
+    assert len(said) == 4 + 3  # what was set, who can be named, two notes, three attributes
 
 
 def test_every_cohort_is_planned_for_worst_first(coins: Path) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,9 @@ import pytest
 
 from tacit.errors import CapError, InfeasibleError, InvalidInputError
 from tacit.policy import AnySize, Everyone, Group, Policy
-from tacit.problem import Problem
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
 from tacit.scheme.scheme import CAP_ROOM, KEPT_ROOM
-from tacit.solvers import solve
 from tacit.study import Study, verify_study
 from tests.redteam.replay import replay
 from tests.study.clinic import channel_of, entries_of, intents_of, make_clinic
@@ -375,34 +371,21 @@ def test_status_says_the_worst_answer_and_its_cap(capped: Path) -> None:
     assert with_all.worst_answer <= 3.0
 
 
-def _least_kept(study: Study, bits: float, cap: float) -> float:
-    """The least part of the right answers about an attribute that a cap leaves."""
-    kept = []
-    for attribute in study.attributes:
-        held = Counter[str]()
-        for cell in study.small_cells(10**6):
-            held[cell.levels[study.attributes.index(attribute)]] += cell.records
-        free = Problem(np.diag([*held.values()]), individual=bits)
-        capped = replace(free, caps={(): cap})
-        kept.append((1 - solve(capped).value) / (1 - solve(free).value))
-    return min(kept)
-
-
-def test_having_no_cap_is_explained_on_this_table(tmp_path: Path) -> None:
+def test_a_suggested_cap_discloses_no_level_and_says_what_it_costs(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("a", 0.5)
+        study.set_party("a", 2.0)
         [remark] = study.missing_cap("a")
         assert remark.code == "no_cap"
-        assert _least_kept(study, 0.5, remark.values["cap"]) >= 0.99
-        assert _least_kept(study, 0.5, remark.values["cap"] - 0.5) < 0.99
-        levels, records = remark.values["levels"], remark.values["records"]
-        cells = study.small_cells(10**6)
-        names = [each.name for each in study.attributes]
-        having = [
-            cell.records
-            for cell in cells
-            if all(dict(zip(names, cell.levels, strict=True))[n] == v for n, v in levels.items())
-        ]
-        assert sum(having) == records > 0
-        study.set_party("a", 0.5, cap=3.0)
+        assert any(each.disclosed for each in study.explain_limit(2.0))
+        assert 0 < remark.values["lost"] < 1
+        cap = remark.values["cap"]
+        assert all(each.disclosed is None for each in study.explain_limit(2.0, cap=cap))
+        assert any(each.disclosed for each in study.explain_limit(2.0, cap=cap + 0.1))
+        study.set_party("a", 2.0, cap=cap)
+        for asked in ("age", "diagnosis", "smoker"):
+            with suppress(CapError):
+                study.release("a", asked, out=tmp_path / "a.csv", objective="worst-level")
+        assert study.status().releases > 0
+        assert study.status().disclosures == ()
+        study.set_party("a", 2.0, cap=3.0)
         assert study.missing_cap("a") == []

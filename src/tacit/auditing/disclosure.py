@@ -5,14 +5,17 @@ An average hides them: to name everybody with a rare level costs few bits per re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import entr
 
-from tacit.arrays import Array
+from tacit.arrays import LN2, Array
 from tacit.policy import Parties
 from tacit.scheme import Variable
 
@@ -22,7 +25,7 @@ SURE = 0.9
 _TIE = 1e-9
 """Relative. Laws are in double precision; a tie counts as sure, and as half of the records."""
 
-_LEAST = 0.1
+LEAST_PEOPLE = 0.1
 """People. Where fewer are named in expectation, most likely nobody is."""
 
 _MOST_IN_WORDS = 5
@@ -80,7 +83,7 @@ def disclosed_levels(
             is_sure = joint >= SURE * (1 - _TIE) * p_y
             people = records * np.where(is_sure, joint, 0.0).sum(axis=0)
             named = records * np.where(is_sure, p_y, 0.0).sum(axis=0)
-            for r in np.flatnonzero((people >= _LEAST) & _is_rare(joint.sum(axis=0))):
+            for r in np.flatnonzero((people >= LEAST_PEOPLE) & is_rare(joint.sum(axis=0))):
                 key = each.name, str(each.letters[r])
                 if key in found and found[key].people >= people[r]:
                     continue
@@ -89,7 +92,7 @@ def disclosed_levels(
     return found
 
 
-def _is_rare(p_r: Array) -> Array:
+def is_rare(p_r: Array) -> Array:
     """Whether fewer than half of the records have a level."""
     return np.asarray(2 * p_r < 1 - _TIE)
 
@@ -97,7 +100,50 @@ def _is_rare(p_r: Array) -> Array:
 def may_disclose(bits: float, p_class: Array, variables: Iterable[Variable]) -> bool:
     """Whether answers can disclose a level, if the worst of them tells no more than some bits."""
     laws = (p_class @ each.p_r_given_x for each in variables)
-    return any((2.0**bits * p_r[_is_rare(p_r)] >= SURE * (1 - _TIE)).any() for p_r in laws)
+    return any((2.0**bits * p_r[is_rare(p_r)] >= SURE * (1 - _TIE)).any() for p_r in laws)
+
+
+def most_named(p: float, bits: float, cap: float = inf) -> tuple[float, float]:
+    """The largest share of those with a level that answers can name, and how surely then.
+
+    Exact for one level that a share p of the records have. To name a share f of them, and so many
+    others that the named are a share q right, costs h(p) - a h(q) - (1 - a) h((1 - f) p / (1 - a))
+    bits with a = f p / q named in all; any other answers that name as many cost more (data
+    processing), and so do surer ones.
+
+    Args:
+        p: less than 1/2.
+        bits: that an answer may tell about a record.
+        cap: bits of the worst single answer.
+
+    Returns:
+        0 and 0 where nobody can be named with ``SURE``.
+    """
+
+    def cost(share: float, sure: float) -> float:
+        named = share * p / sure
+        others = (1 - share) * p / (1 - named)
+        told = named * _entropy(sure) + (1 - named) * _entropy(others)
+        return _entropy(p) - told
+
+    surest = min(1.0, p * 2.0 ** min(cap, 1000.0)) if p else 0.0
+    if surest < SURE * (1 - _TIE):
+        return 0.0, 0.0
+    if cost(1.0, SURE) > bits:
+        return _largest(lambda share: cost(share, SURE), 0.0, 1.0, bits), SURE
+    return 1.0, _largest(lambda sure: cost(1.0, sure), SURE, surest, bits)
+
+
+def _largest(cost: Callable[[float], float], low: float, high: float, bits: float) -> float:
+    """The largest number between two whose cost, which grows, is within some bits."""
+    if cost(high) <= bits:
+        return high
+    return float(brentq(lambda number: cost(number) - bits, low, high, xtol=1e-9))
+
+
+def _entropy(p: float) -> float:
+    """Of a coin, in bits."""
+    return float(entr(p) + entr(1 - p)) / LN2
 
 
 def list_disclosures(
@@ -119,7 +165,7 @@ def list_disclosures(
             within = [one.people for one in told if parties.issuperset(one.whom)]
             least = max([0.0, *within, *([known[key].people] if key in known else [])])
             # One person more is news, and so are twice as many where they were not even one.
-            if each.people - least >= min(1.0, max(least, _LEAST)):
+            if each.people - least >= min(1.0, max(least, LEAST_PEOPLE)):
                 found.append(each)
     return most_complete_first(found)
 

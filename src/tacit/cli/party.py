@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tacit.cli.display import plain, show_done
+from tacit.cli.display import plain, show_done, show_remarks
 from tacit.cli.options import AcceptRollback, AsJson, Folder
 from tacit.errors import InvalidInputError
 
@@ -60,10 +60,13 @@ def add_party(
         "cap": kept,
         "means": [asdict(each) for each in means],
     }
-    show_done(told, done, remarks, as_json=as_json)
-    if not as_json:
-        for line in limit_in_terms(holds, capped, means):
-            print(plain(line))
+    if as_json:
+        show_done(told, done, remarks, as_json=True)
+        return
+    print(done)
+    for line in limit_in_terms(holds, capped, means):
+        print(plain(line))
+    show_remarks(remarks)
 
 
 def remove_party(

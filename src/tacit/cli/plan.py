@@ -114,11 +114,15 @@ def plan(
 
 
 def limit_in_terms(bits: float, cap: float, means: Sequence[LimitMeaning]) -> list[str]:
-    """What a limit and a cap mean, a line for each attribute, the largest growth first."""
+    """What a limit and a cap mean: whom they let be named, and a line for each attribute."""
+    from tacit.auditing import most_complete_first
+    from tacit.auditing.disclosure import disclosure_in_words
     from tacit.policy import bits_in_words
 
     allowed = bits_in_words(bits) + ("" if isinf(cap) else f" {_cap_in_words(cap)}")
-    return [
+    named = most_complete_first(each.disclosed for each in means if each.disclosed is not None)
+    first = [f"! {allowed}: answers could name {disclosure_in_words(each)}" for each in named[:1]]
+    return first + [
         f"{allowed}: {each.attribute} could be told right for at most "
         f"{_most_in_words(each)} of 100 records; a blind guess is right for "
         f"{_percent(each.blind)}{'' if each.cohort is None else f' (cohort {each.cohort})'}"

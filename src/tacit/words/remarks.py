@@ -103,30 +103,15 @@ def _loose_caps(*, coalitions: int, most: str, slack: float) -> str:
 
 
 def _no_cap(
-    *,
-    party: str,
-    cap: float,
-    levels: dict[str, str],
-    records: int,
-    around: float | None = None,
-    limited_by: str = "",
+    *, party: str, cap: float, lost: float, around: float | None = None, limited_by: str = ""
 ) -> str:
-    from tacit.policy import cap_in_words, times_in_words
+    from tacit.policy import cap_in_words
 
-    everything = "everything about a record"
-    if around is not None:
-        everything = f"a fact that 1 of {times_in_words(around)} records or more share"
-    told = " and ".join(f"{name} = {level}" for name, level in levels.items())
-    what = (
-        f"who has {told} ({records:,} record{'s' * (records != 1)})"
-        if levels
-        else f"{everything}, if it is given rarely enough"
-    )
     beside = "" if around is None else f" beside that of {_counted_bits(around)} on {limited_by}"
     return (
-        f"{party} has no cap{beside}: one answer could tell with certainty {what}; with --cap "
-        f"{cap:g}, "
-        f"{cap_in_words(cap)}, and at most 1 of 100 right answers about an attribute is lost"
+        f"{party} has no cap{beside}: with --cap {cap:g}, {cap_in_words(cap)}, and no answer is "
+        "90 % sure of a level that fewer than half of the records have; it costs at most "
+        f"{100 * lost:.1f} of 100 right answers about an attribute"
     )
 
 

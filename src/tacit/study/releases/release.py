@@ -57,7 +57,7 @@ def draft_all(
 ) -> list[tuple[Books, Draft]]:
     """The best release in each cohort that lacks one, or a refusal that suggests what would fit.
 
-    A cohort where nothing worth giving is left gets what adds nothing to what is held there, and
+    A cohort where nothing worth giving is left gets what there is, the constant answer mostly, and
     does not hold up the others.
 
     Args:
@@ -66,25 +66,23 @@ def draft_all(
         watch: called with value, bound and seconds while a design is searched for.
     """
     lacking = [(books, request) for books, request, found in answers if found is None]
-    best: dict[int, Draft] = {}
-    refusals = list[InfeasibleError]()
-    for books, request in lacking:
-        try:
-            with _naming_cohort(books):
-                best[books.cohort.number] = _draft_or_refuse(books, request, watch)
-        except CeilingError:
-            raise
-        except InfeasibleError as refusal:
-            refusals.append(refusal)
-    if refusals and len(refusals) == len(answers):
-        raise refusals[0]
-    drafts = []
+    drafts, refusals = list[tuple[Books, Draft]](), list[InfeasibleError]()
     for books, request in lacking:
         with _naming_cohort(books):
-            each = best.get(books.cohort.number) or draft(books, request, watch, is_modest=True)
-            if max_error is not None and each.value > max_error:
-                raise coarse_refusal(books, each, max_error)
-        drafts.append((books, each))
+            try:
+                best = _draft_or_refuse(books, request, watch)
+            except CeilingError:
+                raise
+            except InfeasibleError as refusal:
+                refusals.append(refusal)
+                if len(refusals) == len(answers):
+                    raise
+                best = draft(books, request, watch, is_modest=True)
+                if best.is_worth_it:  # with fewer bits than were asked for
+                    raise
+            if max_error is not None and best.value > max_error:
+                raise coarse_refusal(books, best, max_error)
+        drafts.append((books, best))
     return drafts
 
 

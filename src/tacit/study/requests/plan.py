@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations, count, islice
+from itertools import count, islice
 from math import ceil, inf, log2
 from typing import Any
 
 import numpy as np
 
-from tacit.arrays import LN2, Array
+from tacit.arrays import Array
+from tacit.auditing import SURE, Disclosure, most_complete_first
+from tacit.auditing.disclosure import LEAST_PEOPLE, is_rare, most_named
 from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.information.laws import as_cap, as_positive_bits, entropy_terms
+from tacit.information.laws import as_cap, as_positive_bits
 from tacit.information.measures import guess_bound
 from tacit.policy import Policy, whom_in_words
 from tacit.problem import Problem
@@ -40,12 +42,6 @@ _ORDER_WORK = 10 * A_SECOND
 """After so many operations no more orders are tried."""
 
 _MOST_PARTIES = 50
-
-_MOST_LEVELS = 3
-"""As many attributes are combined to show what an answer could tell."""
-
-_CAP_STEP, _NEARLY = 0.5, 0.99
-"""Caps are suggested in steps of so many bits; they leave this part of the right answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +208,15 @@ class LimitMeaning:
         blind: share that a blind guess gets right.
         most: largest share that can be told right within the limit.
         cohort: where that is; ``None`` where there is one cohort.
+        disclosed: the level that few records have and that answers within the limit can give away
+            most completely, in any cohort; ``None`` where they can give none away.
     """
 
     attribute: str
     blind: float
     most: float
     cohort: int | None = None
+    disclosed: Disclosure | None = None
 
     @property
     def growth(self) -> float:
@@ -231,7 +230,11 @@ def explain_limit(books: Books, bits: float, cap: float) -> list[LimitMeaning]:
     Of several cohorts, in the one where it grows most. An infinite cap is none.
     """
     by_cohort = (_explain_in_cohort(each, bits, cap) for each in books.with_records)
-    worst = [max(each, key=lambda one: one.growth) for each in zip(*by_cohort, strict=True)]
+    worst = []
+    for each in zip(*by_cohort, strict=True):
+        disclosed = most_complete_first(one.disclosed for one in each if one.disclosed is not None)
+        most = max(each, key=lambda one: one.growth)
+        worst.append(replace(most, disclosed=disclosed[0] if disclosed else None))
     return sorted(worst, key=lambda each: -each.growth)
 
 
@@ -240,7 +243,22 @@ def _explain_in_cohort(books: Books, bits: float, cap: float) -> Iterator[LimitM
     for attribute, p_r in zip(books.created.attributes, _laws_of_attributes(books), strict=True):
         blind = float(p_r.max())
         most = _most_correct(Problem(np.diag(p_r[p_r > 0]), caps=caps), blind, bits)
-        yield LimitMeaning(attribute.name, blind, most, books.cohort_shown)
+        levels = zip(attribute.labels, p_r, strict=True)
+        found = most_complete_first(
+            _disclosable(books, attribute.name, label, float(p), bits, cap)
+            for label, p in levels
+            if is_rare(p)
+        )
+        disclosed = found[0] if found and found[0].people >= LEAST_PEOPLE else None
+        yield LimitMeaning(attribute.name, blind, most, books.cohort_shown, disclosed)
+
+
+def _disclosable(
+    books: Books, column: str, level: str, p: float, bits: float, cap: float
+) -> Disclosure:
+    """How completely answers within a limit can give a level away."""
+    of, (share, sure) = round(p * books.cohort.record.records), most_named(p, bits, cap)
+    return Disclosure(column, level, share * of, of, sure, (), books.cohort_shown)
 
 
 def _laws_of_attributes(books: Books) -> list[Array]:
@@ -257,86 +275,56 @@ def _most_correct(problem: Problem, blind: float, bits: float) -> float:
 
 
 def missing_cap(books: Books, party: str) -> list[Remark]:
-    """What having no cap means for a party on this table, and a cap that would change that.
+    """A cap for a party that has none, under which no answer gives away who has a rare level.
 
-    An answer that says who has some levels, and who has not, costs the entropy of that: a rare
-    combination costs few bits on average, and is then told with certainty. No remark where a cap
-    is set, or where the one to suggest would protect nothing. Of several cohorts, it names the one
-    where most people are told apart so; the cap hardly costs right answers in any.
+    No remark where its limit, or a cap around it, rules that out. Of several cohorts, the least.
     """
-    caps = {each.cohort.number: suggest_cap(each, party) for each in books.with_records}
-    found = {number: cap for number, cap in caps.items() if cap is not None}
-    if not found:
+    caps = [cap for each in books.with_records if (cap := suggest_cap(each, party)) is not None]
+    if not caps:
         return []
-    bits, cap = books.own_limit(party), max(found.values())
-    capped = books.policy.capped_by({party})
+    cap, capped = min(caps), books.policy.capped_by({party})
+    lost = max(_lost_correct(each, books.own_limit(party), cap) for each in books.with_records)
+    told = {"party": party, "cap": cap, "lost": lost}
     around = capped[0].cap if capped else inf
-    certain = (_certain_levels(books.look_at(number), bits, cap, around) for number in found)
-    levels, records = max(certain, key=lambda each: each[1])
-    told = {"party": party, "cap": cap, "levels": levels, "records": records}
     beside = {"around": around, "limited_by": whom_in_words(capped)} if capped else {}
     return [Remark("no_cap", told | beside)]
 
 
 def suggest_cap(books: Books, party: str) -> float | None:
-    """The smallest cap, in half bits, that hardly costs a party right answers about an attribute.
+    """The largest cap, in tenths of a bit, under which no level that few records have is disclosed.
 
-    Within its limit, and with nothing held, every attribute is still told right almost as often as
-    without a cap. It is not below what an answer has told the party already. ``None`` where it has
-    a cap of its own, or where such a cap would protect nothing beside one on coalitions.
+    No answer makes a level more than 2**cap times as likely, so the most common of these levels
+    decides. ``None`` where the party has a cap of its own or was told more already, or where a
+    smaller cap on a coalition around it forbids as much.
     """
-    if party in books.caps:
+    shares = [
+        float(p)
+        for p_r in (*_laws_of_attributes(books), *_laws_of_externals(books))
+        for p in p_r[is_rare(p_r)]
+        if p > 0
+    ]
+    if party in books.caps or not shares:
         return None
-    bits, counts, around = books.own_limit(party), books.counts, books.policy.least_cap_on({party})
-    useless = min(around, -log2(counts[counts > 0].min() / counts.sum()))
-    if around < inf and not _certain_levels(books, inf, 0.0, around)[1]:
-        return None
+    cap = (ceil(10 * log2(SURE / max(shares)) - 1e-9) - 1) / 10
     told = books.proved_account.worst_answer(frozenset({party}))
-    cap = _CAP_STEP * max(1, ceil(told / _CAP_STEP))
+    return None if cap < told or books.policy.least_cap_on({party}) <= cap else cap
+
+
+def _laws_of_externals(books: Books) -> list[Array]:
+    """p(level) of each external column whose level some cell tells."""
+    rows = [each.p_r_given_x for each in books.externals.values()]
+    return [np.where(each.max(axis=0) >= SURE, books.p_x @ each, 0.0) for each in rows]
+
+
+def _lost_correct(books: Books, bits: float, cap: float) -> float:
+    """Share of right answers about an attribute that a cap costs beside a limit, at most."""
+    lost = [0.0]
     for p_r in _laws_of_attributes(books):
-        if np.count_nonzero(p_r) > _WIDE:
-            continue
-        problem = Problem(np.diag(p_r[p_r > 0]), individual=bits)
-        correct = 1 - solve(problem if around == inf else replace(problem, caps={(): around})).value
-        while cap < useless and not _is_cheap(problem, cap, correct):
-            cap += _CAP_STEP
-    return cap if cap < useless else None
-
-
-def _is_cheap(problem: Problem, cap: float, correct: float) -> bool:
-    """Whether a cap leaves nearly this share of right answers."""
-    return 1 - solve(replace(problem, caps={(): cap})).value >= _NEARLY * correct
-
-
-def _certain_levels(
-    books: Books, bits: float, cap: float, around: float
-) -> tuple[dict[str, str], int]:
-    """The fewest levels, of most records, that an answer can tell with certainty, and not capped.
-
-    Within a limit, and a cap around the party; none where even the rarest combination costs more.
-    """
-    attributes = books.created.attributes
-    table = books.counts.reshape([len(each.labels) for each in attributes])
-    axes = range(table.ndim)
-    for size in range(1, min(table.ndim, _MOST_LEVELS) + 1):
-        best: tuple[int, dict[str, str]] = (0, {})
-        for kept in combinations(axes, size):
-            sums = table.sum(axis=tuple(axis for axis in axes if axis not in kept))
-            share = sums / table.sum()
-            is_rare = (share > 0) & (share < min(0.5, 2.0**-cap)) & (share >= 2.0**-around)
-            is_told = is_rare & (_costs(share) <= bits)
-            if is_told.any() and (records := int(sums[is_told].max())) > best[0]:
-                codes = np.argwhere(is_told & (sums == records))[0]
-                named = zip(kept, codes, strict=True)
-                best = records, {attributes[k].name: attributes[k].labels[c] for k, c in named}
-        if best[0]:
-            return best[1], best[0]
-    return {}, 0
-
-
-def _costs(share: Array) -> Array:
-    """Bits of telling who is in a share of the records: its entropy."""
-    return np.asarray((entropy_terms(share) + entropy_terms(1 - share)) / LN2)
+        if np.count_nonzero(p_r) <= _WIDE:
+            problem = Problem(np.diag(p_r[p_r > 0]), individual=bits)
+            capped = solve(replace(problem, caps={(): cap})).value
+            lost.append(capped - solve(problem).value)
+    return max(lost)
 
 
 def _problem(books: Books, question: Question) -> Problem:
