@@ -6,14 +6,17 @@ import csv
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tacit.errors import AcceptanceError
 from tacit.policy import Policy
-from tacit.study import Receipt, Study
+from tacit.study import Receipt, Study, verify_study
 from tests.study.exact import exact_law
+from tests.study.filled_clinic import assert_found
+from tests.study.forging import forge_last
 
 PATIENTS, MGUS = 7_874, 115
 """As in ``survival::flchain``: those with the diagnosis are 1.5 % of the patients."""
@@ -102,3 +105,21 @@ def test_a_coalition_that_can_tell_what_no_party_can_is_named(
     patients.release("b", "sex", bits=0.4, out=tmp_path / "b.csv", accept=ACCEPT, **costs)  # type: ignore[arg-type]
     [now] = patients.status().disclosures
     assert (now.whom, now.people) == (("a", "b"), pytest.approx(found.people))
+
+
+@pytest.mark.parametrize("is_hidden", [True, False])
+def test_a_forged_ledger_that_hides_or_understates_a_disclosure_is_found(
+    patients: Study, tmp_path: Path, is_hidden: bool
+) -> None:
+    patients.set_party("insurer", 0.1)
+    patients.release("insurer", "mgus", out=tmp_path / "mgus.csv", accept=ACCEPT)
+    assert verify_study(tmp_path / "study").problems == ()
+
+    def edit(body: dict[str, Any]) -> None:
+        if is_hidden:
+            body["disclosures"] = []
+        else:
+            body["disclosures"][0]["people"] -= 1
+
+    forge_last(tmp_path / "study", "intent", edit)
+    assert_found(verify_study(tmp_path / "study"), "it does not record that insurer can name 10")
