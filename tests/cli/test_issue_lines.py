@@ -92,7 +92,8 @@ def test_release_files_have_the_promised_columns(answers: tuple[Path, list[Answe
 def test_status_shows_bars(answers: tuple[Path, list[Answer]]) -> None:
     lines = answer_to(answers, "status").splitlines()
     assert lines[0].endswith("2 releases.")
-    *rows, note = lines[2:]
+    assert lines[1].startswith("! lab-b can name ")
+    *rows, note = lines[next(k for k, line in enumerate(lines) if line.startswith("bits")) + 1 :]
     assert [line.split()[0] for line in rows] == ["lab-a", "lab-b", "everyone"]
     assert all("█" in line for line in rows)
     assert note == (

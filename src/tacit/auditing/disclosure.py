@@ -5,6 +5,7 @@ An average hides them: to name everybody with a rare level costs few bits per re
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf
@@ -12,10 +13,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import entr
 
 from tacit.arrays import LN2, Array
+from tacit.information.laws import entropy_terms
 from tacit.policy import Parties
 from tacit.scheme import Variable
 
@@ -29,6 +29,9 @@ LEAST_PEOPLE = 0.1
 """People. Where fewer are named in expectation, most likely nobody is."""
 
 _MOST_IN_WORDS = 5
+
+_STEPS = 10**9
+"""Of what is searched for by halves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +138,15 @@ def most_named(p: float, bits: float, cap: float = inf) -> tuple[float, float]:
 
 
 def _largest(cost: Callable[[float], float], low: float, high: float, bits: float) -> float:
-    """The largest number between two whose cost, which grows, is within some bits."""
-    if cost(high) <= bits:
-        return high
-    return float(brentq(lambda number: cost(number) - bits, low, high, xtol=1e-9))
+    """The largest number between two, of so many, whose cost, which grows, is within some bits."""
+    step = (high - low) / _STEPS
+    above = bisect_right(range(_STEPS + 1), bits, key=lambda k: cost(min(high, low + step * k)))
+    return min(high, low + step * max(0, above - 1))
 
 
 def _entropy(p: float) -> float:
     """Of a coin, in bits."""
-    return float(entr(p) + entr(1 - p)) / LN2
+    return float(entropy_terms(np.array([p, 1 - p])).sum()) / LN2
 
 
 def list_disclosures(
