@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tacit.auditing.disclosure import disclosure_lines
 from tacit.errors import (
     AcceptanceError,
@@ -66,24 +68,37 @@ def draft_all(
         watch: called with value, bound and seconds while a design is searched for.
     """
     lacking = [(books, request) for books, request, found in answers if found is None]
-    drafts, refusals = list[tuple[Books, Draft]](), list[InfeasibleError]()
+    designed: list[Draft | InfeasibleError] = []
     for books, request in lacking:
-        with _naming_cohort(books):
-            try:
-                best = _draft_or_refuse(books, request, watch)
-            except CeilingError:
-                raise
-            except InfeasibleError as refusal:
-                refusals.append(refusal)
-                if len(refusals) == len(answers):
-                    raise
-                best = draft(books, request, watch, is_modest=True)
-                if best.is_worth_it:  # with fewer bits than were asked for
-                    raise
-            if max_error is not None and best.value > max_error:
+        try:
+            with _naming_cohort(books):
+                designed.append(_draft_or_refuse(books, request, watch))
+        except CeilingError:
+            raise
+        except InfeasibleError as refusal:
+            designed.append(refusal)
+    refused = [each for each in designed if isinstance(each, InfeasibleError)]
+    if refused and len(refused) == len(answers):
+        differ = [_has_levels(books, request) for books, request in lacking]
+        raise refused[differ.index(True) if any(differ) else 0]
+    drafts = []
+    for (books, request), best in zip(lacking, designed, strict=True):
+        if isinstance(best, InfeasibleError):
+            with _naming_cohort(books):
+                modest = draft(books, request, watch, is_modest=True)
+            if modest.is_worth_it:  # with fewer bits than were asked for
+                raise best
+            best = modest
+        if max_error is not None and best.value > max_error:
+            with _naming_cohort(books):
                 raise coarse_refusal(books, best, max_error)
         drafts.append((books, best))
     return drafts
+
+
+def _has_levels(books: Books, request: Request) -> bool:
+    """Whether records differ in what is asked: where they do not, no limit is to blame."""
+    return int(np.count_nonzero(books.p_x @ request.question.p_r_given_x)) > 1
 
 
 @contextmanager
