@@ -53,13 +53,14 @@ class Encoding(Stored):
         return prod(self.shape)
 
 
-def levels_sql(connection: duckdb.DuckDBPyConnection, encoding: Encoding) -> str:
+def levels_sql(connection: duckdb.DuckDBPyConnection, encoding: Encoding, *also: str) -> str:
     """A query over ``staged`` for ``id_0``... and, for every attribute and then every external
     column, ``level_0``...: the number of the record's level, NULL for a value that has none.
 
-    Tables of levels are made along the way, so ask once.
+    Tables of levels are made along the way, so ask once. ``also`` is SQL of further columns.
     """
-    chosen = [f"staged.{quote_name(one.name)} AS id_{k}" for k, one in enumerate(encoding.ids)]
+    ids = (f"staged.{quote_name(one.name)} AS id_{k}" for k, one in enumerate(encoding.ids))
+    chosen = [*ids, *also]
     joins = []
     for k, attribute in enumerate((*encoding.attributes, *encoding.externals)):
         joins.append(_join_sql(connection, attribute, f"levels_{k}"))

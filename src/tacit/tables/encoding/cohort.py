@@ -6,7 +6,7 @@ refused, and so is a record that is known, by its normalised id: see ``ids``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from tacit.errors import InvalidInputError, Suggestion
 from tacit.remark import Remark
 from tacit.tables.connection import quote_name
 from tacit.tables.encoding.builder import new_snapshot, write_snapshot
-from tacit.tables.encoding.codes import Encoding, codes_sql, levels_sql
+from tacit.tables.encoding.codes import Encoding, cell_sql, levels_sql
 from tacit.tables.encoding.ids import keyed_person_sql, normalised_id_sql
 from tacit.tables.encoding.persons import check_ids
 from tacit.tables.encoding.snapshot import Snapshot
@@ -89,8 +89,10 @@ def build_cohort(
         with stage(source, list(encoding.types), partial, ids=names) as table:
             _read_alike(table, encoding)
             check_ids(table, names, admission.accept, source, partial)
+            levels = levels_sql(table.connection, encoding, "staged.rowid + 1 AS row")
+            # A column of the table may be called rowid: only place is sure to tell records apart.
             table.connection.execute(
-                f"CREATE TABLE levels AS {levels_sql(table.connection, encoding)}"
+                f"CREATE TABLE levels AS SELECT *, row_number() OVER () AS place FROM ({levels})"
             )
             _find_known(table, cohorts)
             _find_erased(table, encoding, admission)
@@ -115,7 +117,13 @@ def _read_alike(table: StagingTable, encoding: Encoding) -> None:
     texts = {
         each.name for each in (*encoding.attributes, *encoding.externals) if each.is_from_texts
     }
-    _refuse_zones(table, encoding)
+    for column in (*encoding.attributes, *encoding.externals):
+        if column.is_local and column.name in table.zoned:
+            raise InvalidInputError(
+                f"column {column.name!r} is TIMESTAMP in the study, without a time zone, and "
+                "TIMESTAMP WITH TIME ZONE here: write it without one, on the clock that the study "
+                "has it on"
+            )
     for name, sql_type in encoding.types.items():
         if table.types[name] == sql_type:
             continue
@@ -127,17 +135,6 @@ def _read_alike(table: StagingTable, encoding: Encoding) -> None:
             read_as(table, name, sql_type)
         else:
             _convert(table, name, sql_type)
-
-
-def _refuse_zones(table: StagingTable, encoding: Encoding) -> None:
-    """Refuse times that are known in UTC where those of the study are on some local clock."""
-    for column in (*encoding.attributes, *encoding.externals):
-        if column.is_local and column.name in table.zoned:
-            raise InvalidInputError(
-                f"column {column.name!r} is TIMESTAMP in the study, without a time zone, and "
-                "TIMESTAMP WITH TIME ZONE here: write it without one, on the clock that the study "
-                "has it on"
-            )
 
 
 def _convert(table: StagingTable, name: str, sql_type: str) -> None:
@@ -169,7 +166,7 @@ def _convert(table: StagingTable, name: str, sql_type: str) -> None:
 
 
 def _find_known(table: StagingTable, cohorts: Sequence[Snapshot]) -> None:
-    """Make the table ``known``: ids, row, cohort, and whether id and private values are others."""
+    """Make the table ``known``: row, cohort, and whether id and private values are others."""
     encoding, connection = cohorts[0].encoding, table.connection
     ids = [f"id_{k}" for k in range(len(encoding.ids))]
     name = normalised_id_sql(len(ids))
@@ -181,35 +178,25 @@ def _find_known(table: StagingTable, cohorts: Sequence[Snapshot]) -> None:
             f"{', '.join(f'{each} AS held_{each}' for each in ids)} FROM cohort_records"
         )
         connection.unregister("cohort_records")
+    x = cell_sql(encoding.shape, [f"level_{k}" for k in range(len(encoding.shape))])
     is_same_id = " AND ".join(f"held_{each} = {each}" for each in ids)
-    listed = ", ".join(ids)
     connection.execute(
-        f"CREATE TABLE known AS SELECT found.*, staged.rowid + 1 AS row FROM ("
-        f"SELECT {listed}, max(cohort) AS cohort, "
+        "CREATE TABLE known AS SELECT place, any_value(row) AS row, max(cohort) AS cohort, "
         "NOT bool_or(mine.x IS NOT DISTINCT FROM held.x) AS is_changed, "
         f"bool_or({is_same_id}) AS is_same_id "
-        f"FROM (SELECT *, {name} AS name FROM ({codes_sql('levels', encoding)})) AS mine "
-        f"JOIN held USING (name) GROUP BY {listed}) AS found JOIN staged ON {_is_row(encoding)}"
-    )
-
-
-def _is_row(encoding: Encoding) -> str:
-    """SQL of whether a row of ``staged`` is that of a record that was ``found``."""
-    return " AND ".join(
-        f"staged.{quote_name(one.name)} = found.id_{k}" for k, one in enumerate(encoding.ids)
+        f"FROM (SELECT *, {x} AS x, {name} AS name FROM levels) AS mine "
+        "JOIN held USING (name) GROUP BY place"
     )
 
 
 def _find_erased(table: StagingTable, encoding: Encoding, admission: Admission) -> None:
-    """Make the table ``erased``: ids and row of those who were erased and have not come back."""
-    ids = ", ".join(f"id_{k}" for k in range(len(encoding.ids)))
+    """Make the table ``erased``: rows of those who were erased and have not come back."""
     hashed = keyed_person_sql(len(encoding.ids), admission.key)
     refused = pa.table({"hash": pa.array(admission.erased, pa.string())})
     table.connection.register("refused", refused)
     table.connection.execute(
-        f"CREATE TABLE erased AS SELECT found.*, staged.rowid + 1 AS row FROM ("
-        f"SELECT {ids} FROM levels ANTI JOIN known USING ({ids}) "
-        f"WHERE {hashed} IN (SELECT hash FROM refused)) AS found JOIN staged ON {_is_row(encoding)}"
+        "CREATE TABLE erased AS SELECT place, row FROM levels ANTI JOIN known USING (place) "
+        f"WHERE {hashed} IN (SELECT hash FROM refused)"
     )
     table.connection.unregister("refused")
 
@@ -256,24 +243,29 @@ def _refuse_nothing_new(
 def _leave_known_out(table: StagingTable, *, skip_known: bool) -> None:
     """Remove what is known from ``levels``, or refuse it."""
     n_known, n_changed = table.count("known"), table.count("known WHERE is_changed")
-    correcting = {"accept_corrections": True} | (
-        {"skip_known": True} if n_known > n_changed else {}
-    )
     if n_known and not skip_known:
+        changes, choices = "", "leave them out"
+        suggestions = [Suggestion("extend", {"skip_known": True})]
+        if n_changed:
+            rows, has_others = _rows(table, "known WHERE is_changed"), n_known > n_changed
+            changes = f", {n_changed:,} of them with other private values than then ({rows})"
+            choices = (
+                "leave all of them out, and answers stay about the values that they joined with; "
+                "or erase those with other values, so that they join again with these"
+                f"{', and leave the rest out' if has_others else ''}"
+            )
+            rest = {"skip_known": True} if has_others else {}
+            suggestions.append(Suggestion("extend", {"accept_corrections": True} | rest))
         raise InvalidInputError(
             f"{n_known:,} of {table.n_records:,} records are in the study already "
-            f"({_rows(table, 'known')}){_changes(table, n_changed)}: "
-            f"{_choices(n_known, n_changed)}",
-            suggestions=[
-                Suggestion("extend", {"skip_known": True}),
-                *([Suggestion("extend", correcting)] if n_changed else []),
-            ],
+            f"({_rows(table, 'known')}){changes}: {choices}",
+            suggestions=suggestions,
         )
     if n_known:
         table.remarks.append(Remark("known_skipped", {"records": n_known}))
     if n_changed:
         table.remarks.append(Remark("values_changed", {"records": n_changed}))
-    _leave_out(table, "known")
+    table.connection.execute("DELETE FROM levels WHERE place IN (SELECT place FROM known)")
 
 
 def _leave_erased_out(table: StagingTable, *, skip_known: bool) -> None:
@@ -292,37 +284,7 @@ def _leave_erased_out(table: StagingTable, *, skip_known: bool) -> None:
         )
     if n_erased:
         table.remarks.append(Remark("erased_skipped", {"records": n_erased}))
-        _leave_out(table, "erased")
-
-
-def _leave_out(table: StagingTable, records: str) -> None:
-    table.connection.execute(
-        f"CREATE OR REPLACE TABLE levels AS SELECT levels.* FROM levels ANTI JOIN {records} "
-        f"USING ({', '.join(_id_columns(table))})"
-    )
-
-
-def _id_columns(table: StagingTable) -> list[str]:
-    described = table.connection.execute("DESCRIBE levels").fetchall()
-    return [name for name, *_ in described if name.startswith("id_")]
-
-
-def _changes(table: StagingTable, n_changed: int) -> str:
-    if not n_changed:
-        return ""
-    changed = _rows(table, "known WHERE is_changed")
-    return f", {n_changed:,} of them with other private values than then ({changed})"
-
-
-def _choices(n_known: int, n_changed: int) -> str:
-    """What can be done about known records, in the order of the suggestions."""
-    if not n_changed:
-        return "leave them out"
-    rest = ", and leave the rest out" if n_known > n_changed else ""
-    return (
-        "leave all of them out, and answers stay about the values that they joined with; or erase "
-        f"those with other values, so that they join again with these{rest}"
-    )
+        table.connection.execute("DELETE FROM levels WHERE place IN (SELECT place FROM erased)")
 
 
 def _rows(table: StagingTable, name: str) -> str:
@@ -337,37 +299,16 @@ def _rows(table: StagingTable, name: str) -> str:
 
 
 def _refuse_new_values(table: StagingTable, encoding: Encoding) -> None:
-    wrong = list(_new_values(table, encoding))
-    if not wrong:
-        return
-    ways = []
-    if any(not is_missing for _, is_missing in wrong):
-        ways.append(
-            "correct them, leave these records out, or make a study whose columns have levels for "
-            "all, such as top=20 or groups"
-        )
-    if any(is_missing for _, is_missing in wrong):
-        ways.append(
-            "fill in what is missing, or leave these records out: a column has a level for missing "
-            "values if some were missing when the study began, and gets none later"
-        )
-    shown = "; ".join(dict.fromkeys(text for text, _ in wrong))
-    raise InvalidInputError(f"the study has no level for {shown}: {'; '.join(ways)}")
-
-
-def _new_values(table: StagingTable, encoding: Encoding) -> Iterator[tuple[str, bool]]:
-    """For each column, values of new records that have no level, with their rows.
-
-    Twice where some values are missing and some are not; and whether it is about missing ones.
-    """
+    """Refuse values of new records that have no level; shows them with their rows."""
+    wrong, has_present, has_missing = [], False, False
     is_row = " AND ".join(
         f"staged.{quote_name(one.name)} = levels.id_{k}" for k, one in enumerate(encoding.ids)
     )
     for k, column in enumerate((*encoding.attributes, *encoding.externals)):
         rows = table.connection.execute(
             f"SELECT CAST(staged.{quote_name(column.name)} AS VARCHAR), count(*), "
-            f"min(staged.rowid + 1) AS row FROM levels JOIN staged ON {is_row} "
-            f"WHERE level_{k} IS NULL GROUP BY ALL ORDER BY row"
+            f"min(levels.row) AS first FROM levels JOIN staged ON {is_row} "
+            f"WHERE levels.level_{k} IS NULL GROUP BY ALL ORDER BY first"
         ).fetchall()
         if rows:
             shown = [
@@ -375,5 +316,19 @@ def _new_values(table: StagingTable, encoding: Encoding) -> Iterator[tuple[str, 
                 for text, number, row in rows[:_MOST_SHOWN]
             ]
             more = f" and {len(rows) - _MOST_SHOWN:,} more" if len(rows) > _MOST_SHOWN else ""
-            for is_missing in {text is None for text, *_ in rows}:
-                yield f"{column.name}: {', '.join(shown)}{more}", is_missing
+            wrong.append(f"{column.name}: {', '.join(shown)}{more}")
+            has_present |= any(text is not None for text, *_ in rows)
+            has_missing |= any(text is None for text, *_ in rows)
+    ways = []
+    if has_present:
+        ways.append(
+            "correct them, leave these records out, or make a study whose columns have levels for "
+            "all, such as top=20 or groups"
+        )
+    if has_missing:
+        ways.append(
+            "fill in what is missing, or leave these records out: a column has a level for missing "
+            "values if some were missing when the study began, and gets none later"
+        )
+    if wrong:
+        raise InvalidInputError(f"the study has no level for {'; '.join(wrong)}: {'; '.join(ways)}")
