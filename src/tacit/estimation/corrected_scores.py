@@ -102,12 +102,7 @@ class CorrectedScores:
             quantile: of intervals, such as 1.96.
         """
         parts = [self._fit_together(part, quantile) for part in self._split(counts)]
-        return Fits(
-            np.concatenate([part.coefficients for part in parts]),
-            np.concatenate([part.covariance for part in parts]),
-            np.concatenate([part.intervals for part in parts]),
-            np.concatenate([part.is_solved for part in parts]),
-        )
+        return Fits(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _split(self, searches: NDArray[Any]) -> list[NDArray[Any]]:
         """Searches in parts that are small enough to run together."""
@@ -127,7 +122,8 @@ class CorrectedScores:
             return Moments.of(self, counts, sizes)
         return Rows(self, counts, sizes)
 
-    def _fit_together(self, counts: Array, quantile: float) -> Fits:
+    def _fit_together(self, counts: Array, quantile: float) -> tuple[Array, Array, Array, Flags]:
+        """What ``Fits`` holds, of samples that fit into memory."""
         n_samples, n_p = len(counts), self.design.shape[-1]
         samples = self._samples(counts)
         everything = np.ones((n_samples, n_p), dtype=bool)
@@ -139,10 +135,14 @@ class CorrectedScores:
         intervals = np.full((n_samples, n_p, 2), np.nan)
         coefficients[is_solved] = found[is_solved]
         solved = samples.take(np.flatnonzero(is_solved))
-        covariance[is_solved] = _covariance(solved, found[is_solved])
+        # Sandwich: slope⁻¹ (Σ score scoreᵀ) slope⁻ᵀ, with n − p in the place of n.
+        bread = np.linalg.inv(solved.slope(found[is_solved]))
+        filling = solved.products(found[is_solved])
+        inflation = _inflation(solved, n_p)[:, None, None]
+        covariance[is_solved] = bread @ filling @ bread.swapaxes(1, 2) * inflation
         errors = np.sqrt(np.diagonal(covariance[is_solved], axis1=1, axis2=2))
         intervals[is_solved] = self._intervals(solved, found[is_solved], errors, quantile)
-        return Fits(coefficients, covariance, intervals, is_solved)
+        return coefficients, covariance, intervals, is_solved
 
     def solve(self, counts: Array, start: Array, is_free: Flags) -> tuple[Array, Flags]:
         """Roots of the equations of free coefficients, and which were found.
@@ -184,8 +184,7 @@ class CorrectedScores:
         sign, error = 2.0 * side - 1, errors[sample, held]
         last, is_free = found[sample], np.arange(n_p) != held[:, None]
 
-        def excess(which: NDArray[np.intp], distance: Array) -> Array:
-            """Room that the tests leave; NaN where the other equations have no root."""
+        def excess_together(which: NDArray[np.intp], distance: Array) -> Array:
             start, at = last[which], held[which]
             at_each = np.arange(len(which)), at
             start[at_each] = found[sample[which], at] + sign[which] * distance * error[which]
@@ -195,11 +194,12 @@ class CorrectedScores:
             room = sign[which] * _standard_scores(mine, beta, at) + quantile
             return np.where(is_solved, room, np.nan)
 
-        def excess_in_parts(which: NDArray[np.intp], distance: Array) -> Array:
+        def excess(which: NDArray[np.intp], distance: Array) -> Array:
+            """Room that the tests leave; NaN where the other equations have no root."""
             parts = self._split(np.arange(len(which)))
-            return np.concatenate([excess(which[part], distance[part]) for part in parts])
+            return np.concatenate([excess_together(which[p], distance[p]) for p in parts])
 
-        distance = _last_accepted(excess_in_parts, len(sample), quantile)
+        distance = _last_accepted(excess, len(sample), quantile)
         # Without any spread in these rows, they do not say how far a coefficient may be.
         reach = np.where(error > 0, distance, np.inf) * np.where(error > 0, error, 1.0)
         ends = found[sample, held] + sign * reach
@@ -208,13 +208,6 @@ class CorrectedScores:
 
 def _inflation(samples: Samples, n_coefficients: int) -> Array:
     return np.asarray(samples.n / np.maximum(1.0, samples.n - n_coefficients))
-
-
-def _covariance(samples: Samples, beta: Array) -> Array:
-    """Sandwich: slope⁻¹ (Σ score scoreᵀ) slope⁻ᵀ, with n − p in the place of n."""
-    bread = np.linalg.inv(samples.slope(beta))
-    inflation = _inflation(samples, beta.shape[1])[:, None, None]
-    return np.asarray(bread @ samples.products(beta) @ bread.swapaxes(1, 2) * inflation)
 
 
 def _solve(samples: Samples, start: Array, is_free: Flags) -> tuple[Array, Flags]:

@@ -1,14 +1,14 @@
 """Sums over rows that corrected estimating equations need: of scores, of products, of derivatives.
 
 A linear regression has scores that are linear in β: their sums follow from moments of the rows,
-which are taken once (``Moments``). For other links every β needs the rows again (``Rows``). The
-first axis of most arrays counts searches, see ``corrected_scores``.
+which are taken once (``Moments``). For other links every β needs the rows again (``Rows``). Both
+answer the same questions. The first axis of most arrays counts searches, see ``corrected_scores``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,41 +33,6 @@ _WORST_BASIS = 1e6
 """Condition of a basis of the covariates above which each of them is only scaled."""
 
 
-class Samples(Protocol):
-    """Sums over the rows of each search at its β [search, coefficient]."""
-
-    @property
-    def n(self) -> Array:
-        """Rows, [search]."""
-
-    @property
-    def origin(self) -> Array:
-        """Where the search for a root starts, [coefficient]."""
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether there is one root at most."""
-
-    @property
-    def sizes(self) -> Array:
-        """Of what the scores are made of, in the mean square, [search, coefficient]."""
-
-    def take(self, which: NDArray[np.intp]) -> Self:
-        """The samples of other searches."""
-
-    def sums(self, beta: Array) -> tuple[Array, Array]:
-        """Of the scores and of their squares, [search, coefficient]."""
-
-    def slope(self, beta: Array) -> Array:
-        """Minus the derivative of the sums, [search, coefficient, coefficient]."""
-
-    def products(self, beta: Array) -> Array:
-        """Σ score scoreᵀ, [search, coefficient, coefficient]."""
-
-    def along(self, beta: Array, direction: Array) -> tuple[Array, Array]:
-        """Sums of the scores and of their squares in a direction, [search]."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """Samples whose rows are read again for every β.
@@ -75,7 +40,7 @@ class Rows:
     Attributes:
         equations: of the rows.
         counts: [search, row].
-        sizes: see ``Samples``.
+        sizes: of what the scores are made of, in the mean square, [search, coefficient].
     """
 
     equations: CorrectedScores
@@ -132,7 +97,7 @@ class Moments:
 
     Attributes:
         n: rows, [search].
-        sizes: see ``Samples``.
+        sizes: as of ``Rows``.
         slopes: minus the derivatives of the sums in β, [search, coefficient, coefficient].
         totals: of (u, M above and on its diagonal), [search, moment].
         squares: of their products, [search, moment, moment].
@@ -155,7 +120,10 @@ class Moments:
         """Read all rows once, as many at a time as fit."""
         n_p, n_moments = equations.design.shape[-1], equations.n_moments
         together = counts.sum(axis=0, keepdims=True)
-        origin = _near_root(equations, together)
+        zero, free = np.zeros((1, n_p)), np.ones((1, n_p), dtype=bool)
+        sums = np.einsum("sr,srp->sp", together, equations.scores(zero))
+        root = solve_free(equations.slope(together, zero), sums, free)[0]
+        origin = np.where(np.isfinite(root), root, 0.0)  # of many roots, none is nearer
         basis = _basis_of(equations, together[0])
         upper = np.triu_indices(n_p)
         totals = np.zeros((len(counts), n_moments))
@@ -255,15 +223,6 @@ def _moments_of(equations: CorrectedScores, rows: slice, origin: Array, basis: A
     return found
 
 
-def _near_root(equations: CorrectedScores, counts: Array) -> Array:
-    """A root of the linear equations of one sample, but for rounding; 0 where there are many."""
-    zero = np.zeros((1, equations.design.shape[-1]))
-    totals = np.einsum("sr,srp->sp", counts, equations.scores(zero))
-    free = np.ones(zero.shape, dtype=bool)
-    found = solve_free(equations.slope(counts, zero), totals, free)[0]
-    return np.where(np.isfinite(found), found, 0.0)
-
-
 def _basis_of(equations: CorrectedScores, counts: Array) -> Array:
     """B such that x = z B and Σ z zᵀ is the unit matrix; or a scale for each covariate."""
     weights = np.broadcast_to(counts[:, None], equations.weights.shape).reshape(-1)
@@ -275,6 +234,9 @@ def _basis_of(equations: CorrectedScores, counts: Array) -> Array:
     except np.linalg.LinAlgError:
         return np.diag(scales)
     return factor * scales if np.linalg.cond(factor) < _WORST_BASIS else np.diag(scales)
+
+
+Samples = Rows | Moments
 
 
 def is_regular(matrix: Array) -> Flags:
