@@ -7,8 +7,8 @@ has to be analysable, its channel read only r. Then its matrix can be undone on 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import dataclass, fields, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -49,20 +49,27 @@ class NoisyColumn:
     def __post_init__(self) -> None:
         channel = checked_channel(self.p_rhat_given_r)
         letters = checked_letters(self.letters, channel)
-        levels = _checked_names(self.levels) or tuple(map(str, range(len(channel))))
+        if isinstance(self.levels, str) or not isinstance(self.levels, Iterable):
+            raise InvalidInputError(
+                f"levels is {self.levels!r}: give a name for each row of p_rhat_given_r"
+            )
+        levels = tuple(map(str, self.levels)) or tuple(map(str, range(len(channel))))
         if len(levels) != len(channel):
             raise InvalidInputError(
                 f"levels has {len(levels)} names and p_rhat_given_r {len(channel)} rows: name each"
             )
         if len(set(levels)) < len(levels):
             raise InvalidInputError(f"levels has a name twice ({', '.join(levels)}): give each one")
-        object.__setattr__(self, "letters", letters)
-        object.__setattr__(self, "p_rhat_given_r", channel)
-        object.__setattr__(self, "levels", levels)
-        if self.records is not None:
-            object.__setattr__(self, "records", _checked_records(self.records, len(letters)))
-        if self.numbers is not None:
-            object.__setattr__(self, "numbers", _checked_numbers(self.numbers, levels))
+        records = None if self.records is None else _as_ids(self.records)
+        if records is not None and len(records) != len(letters):
+            raise InvalidInputError(
+                f"records has {len(records):,} ids and letters {len(letters):,} rows: give one id "
+                "for each row"
+            )
+        numbers = None if self.numbers is None else _checked_numbers(self.numbers, levels)
+        checked = (letters, channel, levels, records, numbers)
+        for field, value in zip(fields(self), checked, strict=True):
+            object.__setattr__(self, field.name, value)
 
     def __len__(self) -> int:
         return len(self.letters)
@@ -121,12 +128,6 @@ class NoisyColumn:
         return np.asarray(self.inverse[self.letters])
 
 
-def _checked_names(levels: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(levels, str) or not isinstance(levels, Iterable):
-        raise InvalidInputError(f"levels is {levels!r}: give a name for each row of p_rhat_given_r")
-    return tuple(map(str, levels))
-
-
 def refuse_other_columns(column: NoisyColumn) -> None:
     """What is no noisy column."""
     if not isinstance(column, NoisyColumn):
@@ -145,15 +146,6 @@ def _as_ids(records: ArrayLike) -> NDArray[np.str_]:
     if texts.ndim != 1:
         raise InvalidInputError(
             f"records is {texts.ndim}-D (shape {texts.shape}): give one id for each row"
-        )
-    return texts
-
-
-def _checked_records(records: ArrayLike, n: int) -> NDArray[np.str_]:
-    texts = _as_ids(records)
-    if len(texts) != n:
-        raise InvalidInputError(
-            f"records has {len(texts):,} ids and letters {n:,} rows: give one id for each row"
         )
     return texts
 
@@ -185,34 +177,30 @@ def join(columns: Sequence[NoisyColumn]) -> NoisyColumn:
     """
     if not columns:
         raise InvalidInputError("there is no noisy column: give at least one")
-    for k, column in enumerate(columns):
-        _refuse_copies(column, columns[:k])
-    return reduce(_join_two, columns)
+    for one, other in combinations(columns, 2):
+        _refuse_copies(one, other)
+    joined = columns[0]
+    for column in columns[1:]:
+        joined = NoisyColumn(
+            joined.letters * column.p_rhat_given_r.shape[1] + column.letters,
+            np.asarray(np.kron(joined.p_rhat_given_r, column.p_rhat_given_r), dtype=float),
+            tuple(f"{a}, {b}" for a in joined.levels for b in column.levels),
+            joined.records,
+        )
+    return joined
 
 
-def _join_two(one: NoisyColumn, other: NoisyColumn) -> NoisyColumn:
-    return NoisyColumn(
-        one.letters * other.p_rhat_given_r.shape[1] + other.letters,
-        np.asarray(np.kron(one.p_rhat_given_r, other.p_rhat_given_r), dtype=float),
-        tuple(f"{a}, {b}" for a in one.levels for b in other.levels),
-        one.records,
-    )
-
-
-def _refuse_copies(column: NoisyColumn, others: Sequence[NoisyColumn]) -> None:
-    """A column whose letters follow from another's, though both are noisy."""
-    for other in others:
-        if len(other) != len(column):
-            raise InvalidInputError(
-                f"columns have {len(other):,} and {len(column):,} rows: give the same rows"
-            )
-        pairs = len(np.unique(np.stack([column.letters, other.letters]), axis=1).T)
-        noisy = [each for each in (column, other) if each.p_rhat_given_r.max(axis=1).min() < 1]
-        fewest = min(len(np.unique(each.letters)) for each in (column, other))
-        if len(noisy) == 2 and pairs == fewest > 1:
-            raise InvalidInputError(
-                "two columns hold the same draw, handed out twice: use one of them"
-            )
+def _refuse_copies(one: NoisyColumn, other: NoisyColumn) -> None:
+    """Columns whose letters follow from each other, though both are noisy."""
+    if len(one) != len(other):
+        raise InvalidInputError(
+            f"columns have {len(one):,} and {len(other):,} rows: give the same rows"
+        )
+    pairs = np.unique(np.stack([one.letters, other.letters]), axis=1).shape[1]
+    both = one, other
+    is_noisy = all(each.p_rhat_given_r.max(axis=1).min() < 1 for each in both)
+    if is_noisy and pairs == min(len(np.unique(each.letters)) for each in both) > 1:
+        raise InvalidInputError("two columns hold the same draw, handed out twice: use one of them")
 
 
 def add_weights(frame: Any, column: NoisyColumn, name: str) -> Any:

@@ -21,7 +21,7 @@ from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.estimation.column import NoisyColumn, join, without_rare_letters
 from tacit.estimation.functionals import Target
-from tacit.estimation.odds import LogOdds, log_odds_ratio
+from tacit.estimation.odds import log_odds_ratio
 from tacit.estimation.own_columns import as_columns, as_noisy, group_rows
 from tacit.estimation.recipient import Estimate, check_confidence, check_target, estimate_counts
 from tacit.markup import html_table
@@ -145,18 +145,16 @@ class CrossTable:
         """Every cell with its interval, as a table for notebooks."""
         caption = f"{self.n:,} rows; intervals at {100 * self.confidence:g} % each"
         rows = [
-            (*cell.group, *cell.levels, f"{cell.n:,}", _text(cell.share), _ends(cell))
+            (
+                *cell.group,
+                *cell.levels,
+                f"{cell.n:,}",
+                "" if cell.share is None else f"{cell.share:.4f}",
+                f"{cell.low:.4f} to {cell.high:.4f}",
+            )
             for cell in self.cells
         ]
         return html_table(caption, (*self.by, *self.columns, "rows", "share", "interval"), rows)
-
-
-def _text(share: float | None) -> str:
-    return "" if share is None else f"{share:.4f}"
-
-
-def _ends(cell: Cell) -> str:
-    return f"{cell.low:.4f} to {cell.high:.4f}"
 
 
 def crosstab(
@@ -179,7 +177,7 @@ def crosstab(
     check_target(target)
     own = {} if by is None else as_columns(by, "by")
     columns = as_noisy(columns)
-    joined = join(list(columns.values()))
+    joined = join([*columns.values()])
     if len(joined.levels) > _MOST_CELLS:
         raise InvalidInputError(
             f"the columns have {len(joined.levels):,} combinations of levels: give fewer columns, "
@@ -272,64 +270,37 @@ def _cells(
 
 def _odds_ratios(
     columns: Sequence[NoisyColumn],
-    names: Sequence[tuple[str, ...]],
+    groups: Sequence[tuple[str, ...]],
     counts: NDArray[np.int64],
     confidence: float,
 ) -> Iterator[OddsRatio]:
     """Level against level, in group against group; of two columns, in each group."""
-    quantile, last = -ndtri((1 - confidence) / 2), columns[-1]
-    if len(columns) == 1 and len(names) > 1:
-        labels = [", ".join(group) for group in names]
-        for g in range(1, len(names)):
-            pair = _Table(counts[[0, g]].ravel(), np.eye(2), last, quantile)
-            yield from pair.against_first((), (labels[0], labels[g]), 1)
+    tables: list[tuple[tuple[str, ...], Sequence[str], Array, NDArray[np.int64]]] = []
+    if len(columns) == 1:
+        # Two groups are a hidden variable as well, seen through a channel without noise.
+        labels = [", ".join(group) for group in groups]
+        tables = [
+            ((), (labels[0], labels[g]), np.eye(2), counts[[0, g]].ravel())
+            for g in range(1, len(groups))
+        ]
     elif len(columns) == 2:
-        first = columns[0]
-        for group, one in zip(names, counts, strict=True):
-            table = _Table(one, first.p_rhat_given_r, last, quantile)
-            for r in range(1, len(first.levels)):
-                yield from table.against_first(group, (first.levels[0], first.levels[r]), r)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Table:
-    """A table of two hidden variables, seen through two channels.
-
-    Attributes:
-        counts: of letters (of the first variable, of the second) in C order.
-        first: channel of the first variable.
-        second: the second variable.
-        quantile: of intervals.
-    """
-
-    counts: NDArray[np.int64]
-    first: Array
-    second: NoisyColumn
-    quantile: float
-
-    def against_first(
-        self, within: tuple[str, ...], where: tuple[str, str], row: int
-    ) -> Iterator[OddsRatio]:
-        """Odds of each level against the first, in a row against row 0; ``where`` names both."""
-        levels, n = self.second.levels, len(self.second.levels)
-        channel = np.asarray(np.kron(self.first, self.second.p_rhat_given_r), dtype=float)
-        for k in range(1, n):
+        levels, channel = columns[0].levels, columns[0].p_rhat_given_r
+        tables = [
+            (within, levels, channel, one) for within, one in zip(groups, counts, strict=True)
+        ]
+    last, quantile = columns[-1], -ndtri((1 - confidence) / 2)
+    n = len(last.levels)
+    for within, rows, channel, letters in tables:
+        both = np.asarray(np.kron(channel, last.p_rhat_given_r), dtype=float)
+        for row, k in product(range(1, len(rows)), range(1, n)):
             cells = row * n + k, row * n, k, 0
-            found = log_odds_ratio(self.counts, channel, cells, self.quantile)
-            yield _odds_ratio(found, within, (levels[k], levels[0]), (where[1], where[0]))
-
-
-def _odds_ratio(
-    found: LogOdds, within: tuple[str, ...], level: tuple[str, str], where: tuple[str, str]
-) -> OddsRatio:
-    low, high = found.interval
-    is_finite = math.isfinite(found.value)
-    return OddsRatio(
-        within,
-        *level,
-        *where,
-        value=math.exp(found.value) if is_finite else None,
-        log_standard_error=found.standard_error if math.isfinite(found.standard_error) else None,
-        low=math.exp(low),
-        high=math.exp(high) if math.isfinite(high) else None,
-    )
+            found = log_odds_ratio(letters, both, cells, quantile)
+            low, high = found.interval
+            error = found.standard_error
+            yield OddsRatio(
+                *(within, last.levels[k], last.levels[0], rows[row], rows[0]),
+                value=math.exp(found.value) if math.isfinite(found.value) else None,
+                log_standard_error=error if math.isfinite(error) else None,
+                low=math.exp(low),
+                high=math.exp(high) if math.isfinite(high) else None,
+            )

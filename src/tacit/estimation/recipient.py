@@ -66,7 +66,12 @@ class Estimate:
     def __repr__(self) -> str:
         """How many frequencies are determined, and the first few."""
         known = f"{self.is_identified.sum()} of {len(self.is_identified)} frequencies determined"
-        shown = ", ".join(self._in_words(r) for r in range(len(self.frequencies))[:_SHOWN])
+        shown = ", ".join(
+            f"f[{r}] = {self.frequencies[r]:.4f} ({_range(self.intervals[r])})"
+            if is_identified
+            else f"f[{r}] within {_range(self.bounds[r])}"
+            for r, is_identified in enumerate(self.is_identified[:_SHOWN])
+        )
         more = ", ..." if len(self.frequencies) > _SHOWN else ""
         warning = "" if self.is_consistent else "; NOT CONSISTENT with the channel"
         return f"Estimate({self.n:,} letters, {known}: {shown}{more}{warning})"
@@ -76,7 +81,14 @@ class Estimate:
         percent = f"{100 * self.confidence:g} %"
         caption = f"{self.n:,} letters; intervals at {percent} each, bounds at {percent} together"
         head = ("r", "frequency", "interval", "bounds")
-        return html_table(caption, head, [self._row(r) for r in range(len(self.frequencies))])
+        figures = zip(
+            self.is_identified, self.frequencies, self.intervals, self.bounds, strict=True
+        )
+        rows = [
+            (str(r), *((f"{f:.4f}", _range(ends)) if known else ("", "")), _range(bounds))
+            for r, (known, f, ends, bounds) in enumerate(figures)
+        ]
+        return html_table(caption, head, rows)
 
     def is_known(self, r: int) -> bool:
         """Whether the interval of a frequency says more than the bounds on all together."""
@@ -84,18 +96,6 @@ class Estimate:
             return False
         (low, high), (least, most) = self.intervals[r], self.bounds[r]
         return bool(high - low < 1 and high - low <= most - least)
-
-    def _in_words(self, r: int) -> str:
-        """One frequency and its interval, or its bounds where it is not determined."""
-        if not self.is_identified[r]:
-            return f"f[{r}] within {_range(self.bounds[r])}"
-        return f"f[{r}] = {self.frequencies[r]:.4f} ({_range(self.intervals[r])})"
-
-    def _row(self, r: int) -> tuple[str, str, str, str]:
-        if not self.is_identified[r]:
-            return str(r), "", "", _range(self.bounds[r])
-        found = f"{self.frequencies[r]:.4f}"
-        return str(r), found, _range(self.intervals[r]), _range(self.bounds[r])
 
 
 def _range(ends: Array) -> str:
