@@ -49,11 +49,7 @@ class NoisyColumn:
     def __post_init__(self) -> None:
         channel = checked_channel(self.p_rhat_given_r)
         letters = checked_letters(self.letters, channel)
-        if isinstance(self.levels, str) or not isinstance(self.levels, Iterable):
-            raise InvalidInputError(
-                f"levels is {self.levels!r}: give a name for each row of p_rhat_given_r"
-            )
-        levels = tuple(map(str, self.levels)) or tuple(map(str, range(len(channel))))
+        levels = _checked_names(self.levels) or tuple(map(str, range(len(channel))))
         if len(levels) != len(channel):
             raise InvalidInputError(
                 f"levels has {len(levels)} names and p_rhat_given_r {len(channel)} rows: name each"
@@ -126,6 +122,12 @@ class NoisyColumn:
         of y among the rows of level r, and the mean of w unbiased for the share of r.
         """
         return np.asarray(self.inverse[self.letters])
+
+
+def _checked_names(levels: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
+        raise InvalidInputError(f"levels is {levels!r}: give a name for each row of p_rhat_given_r")
+    return tuple(map(str, levels))
 
 
 def refuse_other_columns(column: NoisyColumn) -> None:

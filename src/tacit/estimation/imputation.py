@@ -74,9 +74,11 @@ def impute(
         raise InvalidInputError(f"seed is {seed!r}: give a whole number, 0 or more")
     inverse_of(column.p_rhat_given_r, column.levels)  # else the prior alone would tell some levels
     rng, n = np.random.default_rng(int(seed)), len(column)
-    own: list[Array] = []
-    for name, values in as_columns(given, "given").items():
-        own += own_numbers(name, values, n, column.records).values()
+    own = [
+        numbers
+        for name, values in as_columns(given, "given").items()
+        for numbers in own_numbers(name, values, n, column.records).values()
+    ]
     design = _standardised(np.column_stack([np.ones(n), *own]))
     rows, row_of, counts = np.unique(
         np.column_stack([column.letters, design]), axis=0, return_inverse=True, return_counts=True
@@ -149,7 +151,7 @@ class _Model:
             slope = self.slope(gamma)
             if abs(slope).max(initial=0.0) <= _SLOPE_TOL * self.counts.sum():
                 break
-            values, vectors = self._curvature_at_least_the_priors(gamma)
+            values, vectors = self.curvature(gamma)
             step = (vectors @ (vectors.T @ slope.ravel() / values)).reshape(self.shape)
             for shrink in 0.5 ** np.arange(30):
                 trial = gamma + shrink * step
@@ -165,25 +167,22 @@ class _Model:
         residual = self.counts[:, None] * (self.posterior(gamma) - self.law(gamma))
         return np.asarray(self.design.T @ residual[:, 1:] - gamma / _PRIOR_SPREAD**2)
 
-    def _curvature_at_least_the_priors(self, gamma: Array) -> tuple[Array, Array]:
-        """Eigenvalues and vectors: away from the mode the noise may make it less than that."""
-        values, vectors = np.linalg.eigh(self.curvature(gamma))
-        return np.maximum(values, _PRIOR_SPREAD**-2), vectors
-
-    def curvature(self, gamma: Array) -> Array:
-        """Minus the second derivative of the log density, [coefficient, coefficient]."""
+    def curvature(self, gamma: Array) -> tuple[Array, Array]:
+        """Eigenvalues and vectors of minus the second derivative of the log density."""
         before, after = self.law(gamma)[:, 1:], self.posterior(gamma)[:, 1:]
         spread = _multinomial_covariance(before) - _multinomial_covariance(after)
-        size = gamma.size
         each = np.einsum(
             "i,ia,ib,irs->arbs", self.counts, self.design, self.design, spread, optimize=True
         )
-        return np.asarray(each.reshape(size, size) + np.eye(size) / _PRIOR_SPREAD**2)
+        prior = np.eye(gamma.size) / _PRIOR_SPREAD**2
+        values, vectors = np.linalg.eigh(each.reshape(prior.shape) + prior)
+        # Away from the mode the noise may make it less than the prior's.
+        return np.maximum(values, _PRIOR_SPREAD**-2), vectors
 
     def draw_coefficients(self, draws: int, rng: np.random.Generator) -> Array:
         """Draws from the posterior law, one for each chain, [draw, column, r - 1]."""
         mode = self.mode()
-        values, vectors = self._curvature_at_least_the_priors(mode)
+        values, vectors = self.curvature(mode)
         root = vectors / np.sqrt(values)
         at_once = max(1, _MOST_ENTRIES // self.told.size)
         sizes = [min(at_once, draws - first) for first in range(0, draws, at_once)]
@@ -254,16 +253,6 @@ class Pooled:
     missing_share: Array
 
 
-def _refuse_where(name: str, values: Array, is_bad: NDArray[np.bool_]) -> None:
-    wrong = np.argwhere(is_bad)
-    if wrong.size > 0:
-        draw, value = wrong[0]
-        raise InvalidInputError(
-            f"{name} holds {values[draw, value]:g} of draw {draw} in value {value}, counted from "
-            "0: an analysis without an answer cannot be combined"
-        )
-
-
 def pool(
     estimates: ArrayLike,
     standard_errors: ArrayLike,
@@ -296,8 +285,14 @@ def pool(
             f"estimates and standard_errors have shapes {q.shape} and {errors.shape}: give both as "
             "[draw, value], with at least 2 draws"
         )
-    _refuse_where("estimates", q, ~(abs(q) <= LARGEST))
-    _refuse_where("standard_errors", errors, ~((errors >= 0) & (errors <= LARGEST)))
+    for name, array, least in (("estimates", q, -LARGEST), ("standard_errors", errors, 0.0)):
+        wrong = np.argwhere(~((least <= array) & (array <= LARGEST)))
+        if wrong.size > 0:
+            draw, value = wrong[0]
+            raise InvalidInputError(
+                f"{name} holds {array[draw, value]:g} of draw {draw} in value {value}, counted "
+                "from 0: an analysis without an answer cannot be combined"
+            )
     u = errors**2
     within, between = u.mean(axis=0), (1 + 1 / len(q)) * q.var(axis=0, ddof=1)
     total = within + between
@@ -310,10 +305,5 @@ def pool(
             degrees = 1 / (1 / degrees + 1 / seen)  # [BR99] equation (3)
     half = -stdtrit(degrees, (1 - confidence) / 2) * np.sqrt(total)
     mean = q.mean(axis=0)
-    return Pooled(
-        mean,
-        np.sqrt(total),
-        np.stack([mean - half, mean + half], axis=1),
-        degrees,
-        missing,
-    )
+    intervals = np.stack([mean - half, mean + half], axis=1)
+    return Pooled(mean, np.sqrt(total), intervals, degrees, missing)

@@ -36,22 +36,20 @@ _MOST_LEVELS = 1_000
 
 def as_columns(table: Mapping[str, Any] | Any, argument: str) -> dict[str, Any]:
     """Name -> values, from a mapping or from a pandas, polars or pyarrow table."""
-    names: list[Any]
     if isinstance(table, Mapping):
-        names, columns = [*table], [*table.values()]
+        columns = [*table.items()]
     elif hasattr(table, "__getitem__") and hasattr(table, "__len__") and _names_of(table):
-        names = _names_of(table)
-        columns = [table[name] for name in names]
+        columns = [(name, table[name]) for name in _names_of(table)]
     else:
         raise InvalidInputError(
             f"{argument} is a {type(table).__name__}: give a mapping of names to columns, or a "
             "pandas, polars or pyarrow table"
         )
-    texts = [str(name) for name in names]
-    twice = [name for name in texts if texts.count(name) > 1]
+    names = [str(name) for name, _ in columns]
+    twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InvalidInputError(f"{argument} has two columns {twice[0]!r}: give each its own name")
-    return dict(zip(texts, columns, strict=True))
+    return {str(name): column for name, column in columns}
 
 
 def _names_of(table: Any) -> list[Any]:
@@ -108,11 +106,10 @@ def _levels_of(name: str, column: ArrayLike, n: int) -> tuple[list[str], NDArray
     found, level = np.unique(_texts(name, values[~is_missing]), return_inverse=True)
     places = np.full(n, len(found), dtype=np.intp)
     places[~is_missing] = level
-    levels = [str(text) for text in found]
+    levels, label = [str(text) for text in found], MISSING
+    while label in levels:
+        label = f"({label})"
     if is_missing.any():
-        label = MISSING
-        while label in levels:
-            label = f"({label})"
         levels.append(label)
     return levels, places
 
@@ -137,16 +134,15 @@ def own_numbers(
     if values.dtype.kind == "f":
         is_bad = ~(abs(values.astype(float)) <= LARGEST)
     if is_bad.any():
-        row = int(is_bad.argmax())
-        more = int(is_bad.sum()) - 1
+        row, more = int(is_bad.argmax()), int(is_bad.sum()) - 1
+        value = values[row].item() if isinstance(values[row], np.generic) else values[row]
         also = f" ({more:,} more {'row is' if more == 1 else 'rows are'} such)" if more else ""
         raise InvalidInputError(
-            f"{name} holds {_shown(values[row])} in row {row}, counted from 0{also}: leave such "
-            "rows out"
+            f"{name} holds {value!r} in row {row}, counted from 0{also}: leave such rows out"
         )
-    numbers = _as_numbers(values)
-    if numbers is not None:
-        return {name: numbers}
+    kind = values.dtype.kind
+    if kind in "biuf" or (kind == "O" and all(isinstance(one, Real | Decimal) for one in values)):
+        return {name: values.astype(float)}
     texts = _texts(name, values)
     levels = np.unique(texts)
     if len(levels) == n >= _MANY_ROWS or len(levels) > _MOST_LEVELS:
@@ -155,11 +151,6 @@ def own_numbers(
             "numbers or fewer levels"
         )
     return {f"{name}={level}": (texts == level).astype(float) for level in levels[1:]}
-
-
-def _shown(value: Any) -> str:
-    """A value that is missing or no number, as its owner would write it."""
-    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _one_column(name: str, column: ArrayLike, n: int) -> NDArray[Any]:
@@ -203,15 +194,6 @@ def _is_nothing(value: Any) -> bool:
         return bool(value != value)  # only NaN, NaT and their like differ from themselves
     except (TypeError, ValueError):  # pandas' NA does not say whether it does
         return True
-
-
-def _as_numbers(values: NDArray[Any]) -> Array | None:
-    """Floats, if there are only numbers."""
-    if values.dtype.kind not in "biufO":
-        return None
-    if values.dtype.kind == "O" and not all(isinstance(one, Real | Decimal) for one in values):
-        return None
-    return values.astype(float)
 
 
 def _texts(name: str, values: NDArray[Any]) -> NDArray[np.str_]:

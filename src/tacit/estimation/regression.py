@@ -10,7 +10,7 @@ and their sources are in ``corrected_scores``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -146,7 +146,8 @@ def _fit(
             "release, or the covariates do not tell the coefficients apart, or a level has rows of "
             "one outcome only"
         )
-    covariance = found.covariance[0]
+    covariance, n_open = found.covariance[0], int(np.isinf(found.intervals[0]).any(axis=1).sum())
+    remark = Remark("unbounded_intervals", {"figures": n_open, "of": len(names)})
     return Regression(
         link,
         names,
@@ -156,14 +157,8 @@ def _fit(
         covariance,
         len(row_of),
         confidence,
-        tuple(_remarks(names, found.intervals[0])),
+        (remark,) if n_open > 0 else (),
     )
-
-
-def _remarks(names: Sequence[str], intervals: Array) -> Iterator[Remark]:
-    is_open = np.isinf(intervals).any(axis=1)
-    if is_open.any():
-        yield Remark("unbounded_intervals", {"figures": int(is_open.sum()), "of": len(names)})
 
 
 def corrected_scores(
@@ -185,7 +180,12 @@ def corrected_scores(
             "one beside the others, as in {'education': column, 'age': table['age']}"
         )
     joined, n = join(every), len(every[0])
-    y, own = _check_outcome(link, outcome, n), _own_columns(columns, n, joined.records)
+    y = _check_outcome(link, outcome, n)
+    own = {
+        name: own_numbers(name, column, n, joined.records)
+        for name, column in columns.items()
+        if name not in noisy
+    }
     known = [values for each in own.values() for values in each.values()]
     places, row_of = _distinct_rows([joined.letters, *([] if is_noisy else [y]), *known])
     kept = {name: {key: of[places] for key, of in each.items()} for name, each in own.items()}
@@ -211,17 +211,6 @@ def _distinct_rows(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.intp], N
             row_of * len(levels) + level, return_index=True, return_inverse=True
         )
     return places, row_of
-
-
-def _own_columns(
-    columns: Mapping[str, Any], n: int, records: NDArray[np.str_] | None
-) -> dict[str, dict[str, Array]]:
-    """Your own columns as numbers, each by the names of its coefficients."""
-    return {
-        name: own_numbers(name, column, n, records)
-        for name, column in columns.items()
-        if not isinstance(column, NoisyColumn)
-    }
 
 
 def _check_outcome(link: Link, outcome: ArrayLike | NoisyColumn, n: int) -> Array:
@@ -266,25 +255,20 @@ def _design(
     """
     named = [("intercept", np.ones(shape))]
     for name, column in columns.items():
-        if isinstance(column, NoisyColumn):
-            coded = [(key, of[level_of[name]]) for key, of in _coded(name, column)]
+        if name in own:
+            named += [(key, of[:, None]) for key, of in own[name].items()]
+        elif column.numbers is not None:
+            named.append((name, column.numbers[level_of[name]]))
         else:
-            coded = [(key, of[:, None]) for key, of in own[name].items()]
-        named += [(key, np.broadcast_to(of, shape)) for key, of in coded]
+            indicators = np.eye(len(column.levels))[level_of[name]].T
+            named += [
+                (f"{name}={level}", of)
+                for level, of in zip(column.levels[1:], indicators[1:], strict=True)
+            ]
     names = tuple(name for name, _ in named)
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InvalidInputError(
             f"two coefficients would be called {twice[0]!r}: give the covariates other names"
         )
-    return names, np.stack([values for _, values in named], axis=-1)
-
-
-def _coded(name: str, column: NoisyColumn) -> list[tuple[str, Array]]:
-    """Values of each level: its number, or an indicator for each level but the first."""
-    if column.numbers is not None:
-        return [(name, column.numbers)]
-    indicators = np.eye(len(column.levels))[1:]
-    return [
-        (f"{name}={level}", of) for level, of in zip(column.levels[1:], indicators, strict=True)
-    ]
+    return names, np.stack([np.broadcast_to(values, shape) for _, values in named], axis=-1)
