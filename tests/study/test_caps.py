@@ -57,12 +57,6 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Verification does not search for proofs of optimality: these tests are not about them."""
-    monkeypatch.setattr("tacit.study.proofs.witness._PACES", ())
-
-
-@pytest.fixture
 def capped(original: Path, tmp_path: Path) -> Path:
     shutil.copytree(original, tmp_path, dirs_exist_ok=True)
     return tmp_path / "clinic"
@@ -179,7 +173,6 @@ def _lower_for_everyone(body: dict[str, Any]) -> None:
     body["everyone_worst_answer"] = 0.1
 
 
-@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
@@ -200,7 +193,6 @@ def test_forged_figures_are_named(
     assert_found(verify_study(capped), said)
 
 
-@pytest.mark.usefixtures("hasty")
 def test_a_forged_table_that_breaks_a_cap_is_named(capped: Path) -> None:
     weights = channel_of(intents_of(capped)[-1]).law
     telling = np.zeros_like(weights)
@@ -217,7 +209,6 @@ def test_a_forged_table_that_breaks_a_cap_is_named(capped: Path) -> None:
     assert any("the cap of" in each for each in replay(capped).faults)
 
 
-@pytest.mark.usefixtures("hasty")
 def test_a_cap_that_was_set_below_an_answer_is_named(capped: Path) -> None:
     forge_last(capped, "policy", lambda body: body.update(caps=[["everyone", None, 0.001]]))
     with Study.open(capped) as study:
@@ -225,7 +216,6 @@ def test_a_cap_that_was_set_below_an_answer_is_named(capped: Path) -> None:
     assert any("the cap of" in each for each in replay(capped).faults)
 
 
-@pytest.mark.usefixtures("hasty")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["party", "policy"])
 def test_verify_names_a_cap_that_was_set_after_an_answer_broke_it(capped: Path, kind: str) -> None:

@@ -229,8 +229,8 @@ def test_poor_answers_do_not_pass_for_the_best(tmp_path: Path) -> None:
 
     forge(tmp_path / "clinic", edited)
     found = verify_study(tmp_path / "clinic")
-    assert_found(found, "a release within the limits that is better by")
-    assert len(found.problems) == 1
+    assert_found(found, "it claims that nothing beats", "and the engine finds")
+    assert {each.values["entry"] for each in found.problems} == {11}
 
 
 # --- in a study's life ---------------------------------------------------------------------------

@@ -85,7 +85,7 @@ class _Baseline(Scheme, ABC):
         channel = solution.channel[parent_classes(alone, class_of_x)]
         table = np.broadcast_to(channel, (self.n_states, *channel.shape))
         keys: dict[Parties, ViewKey] = dict.fromkeys(limits, ())
-        return Design(party, variable, solution, table, class_of_x, limits, keys, {}, (), caps)
+        return Design(party, variable, solution, table, class_of_x, limits, keys, (), caps)
 
     def _steps_about(self, variable: Variable) -> list[int]:
         """None: a baseline draws every release anew."""

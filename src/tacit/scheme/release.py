@@ -31,7 +31,6 @@ class Design:
         class_of_x: class of each cell, [x].
         limits: bits that each coalition may hold after it, everybody's own included.
         keys: where ``solution`` speaks of each coalition in ``limits``.
-        rooms: coalition -> bits below its limit that are left for merging its letters afterwards.
         covered: coalitions whose limit is met through the bound on everyone, because their own
             law is not carried.
         caps: bits that the worst single answer of each coalition with a cap may have after it.
@@ -46,18 +45,15 @@ class Design:
     class_of_x: ClassOfX
     limits: dict[Parties, float]
     keys: dict[Parties, ViewKey]
-    rooms: dict[Parties, float]
     covered: tuple[tuple[str, ...], ...]
     caps: dict[Parties, float]
     source: int | None = None
 
-    def key_of_cap(self, coalition: Parties) -> ViewKey:
-        """Where ``solution`` speaks of a coalition's cap, if it does.
-
-        Everyone's may be met through letters that are finer than the states.
-        """
-        key = self.keys[coalition]
-        return key if key in self.solution.problem.caps else EVERYONE_LETTERS
+    @property
+    def prices(self) -> dict[Parties, float]:
+        """Coalition -> what one more bit for it would be worth, at most."""
+        multipliers = self.solution.multipliers
+        return {each: multipliers.get(self.keys[each], 0.0) for each in self.limits}
 
     @property
     def channel(self) -> Array:

@@ -604,7 +604,7 @@ class Scheme:
             )
         solution = find(problem)
         table, classes = solution.channel[state], self._memory.class_of_x
-        return Design(party, variable, solution, table, classes, limits, keys, rooms, covered, caps)
+        return Design(party, variable, solution, table, classes, limits, keys, covered, caps)
 
     def _ample(
         self, limits: dict[Parties, float], allowed: dict[Parties, float], *, is_wide: bool
@@ -762,7 +762,6 @@ class Scheme:
             self._memory.class_of_x,
             limits,
             {each: keys.get(each, _EVERYONE) for each in limits},
-            dict.fromkeys(limits, 0.0),
             covered,
             caps,
             number,

@@ -54,7 +54,8 @@ from tacit.study.books.records import (
     refuse_nonsense,
 )
 from tacit.study.proofs.caps import told_steps
-from tacit.study.proofs.replay import SAME, Replay, check_copy, check_intent
+from tacit.study.proofs.claims import SAME
+from tacit.study.proofs.replay import Replay, check_copy, check_intent
 from tacit.study.reports.log import LogEntry
 from tacit.study.reports.receipts import value_in_words
 from tacit.tables.encoding.ids import ID_HASH_DIGITS

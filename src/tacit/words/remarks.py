@@ -244,15 +244,6 @@ def _fill_trace(template: str) -> Callable[..., str]:
     return say
 
 
-def _proved_within(*, release: int, gap: float, recorded_gap: float) -> str:
-    reason = (
-        f"its design came no nearer than {recorded_gap:.1e}"
-        if recorded_gap > 0.5 * gap
-        else f"{recorded_gap:.1e} is recorded, and the search for a proof ended before that"
-    )
-    return f"release {release} is proved to be within {gap:.1e} of the best only: {reason}"
-
-
 def _reset_accepted(*, studies: list[dict[str, Any]]) -> str:
     said = [
         f"that of {each['table'] or 'a table'}, made {each['made'][:10]} ({each['study']})"
@@ -433,11 +424,12 @@ _WORDS: dict[str, Callable[..., str]] = {
         "in {file}, an apostrophe stands before labels that a spreadsheet would run"
     ),
     "judged_by_information": _fill(
-        "release {release} is judged by information: no proof shows how near to the best"
+        "release {release} is judged by information: no better release than it claims was found, "
+        "and its prices are only hashed"
     ),
     "judged_by_shares": _fill(
-        "release {release} is judged by estimated shares: its limits, caps and stated variance are "
-        "proved, not how near to the least variance it is"
+        "release {release} is judged by estimated shares: no better release was found, and no "
+        "proof shows how near to the least variance it is"
     ),
     "key_damaged": _fill("{reason}"),
     "key_not_destroyed": _say("the study is closed but its key is still there: close it again"),
@@ -460,6 +452,10 @@ _WORDS: dict[str, Callable[..., str]] = {
         "may err differently in each"
     ),
     "not_delivered": _fill("release {release} was recorded but never delivered"),
+    "not_solved_again": _fill(
+        "the engine found no release for the problem of release {release} in the time that it had: "
+        "how near to the best it is, and its prices, are only hashed"
+    ),
     "not_drawn_again": _fill("releases cannot be drawn again: {reason}"),
     "out_of_time": _as_in_papers("out_of_time"),
     "outside_shares": _outside_shares,
@@ -492,7 +488,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     ),
     "paper_unsealed": _fill("{paper} carries no seal: it was only compared with the ledger"),
     "party_let_in": _party_let_in,
-    "proved_within": _proved_within,
+    "proved_within": _fill("release {release} is proved to be within {gap:.1e} of the best only"),
     "records_erased": _as_in_papers("records_erased"),
     "released_after_close": _fill("release {release} was not there when the study was closed"),
     "replay_stopped": _fill("{reason}; nothing after it was checked"),

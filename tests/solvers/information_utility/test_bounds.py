@@ -10,7 +10,7 @@ import pytest
 from tacit import Problem, conditional_mutual_information, mutual_information, solve
 from tacit.solvers.convex.program import Statement
 from tacit.solvers.information_utility.global_bound import refine_bound
-from tacit.solvers.information_utility.plain_bound import bound_for_more, plain_bound
+from tacit.solvers.information_utility.plain_bound import plain_bound
 from tests import oracles
 from tests.solvers.information_utility.grid import best_on_grid, letters_on_grid
 from tests.strategies import Array
@@ -65,31 +65,6 @@ def test_it_does_not_where_the_history_knows_more() -> None:
     bound = plain_bound(*stated(joint, 0.0, None))
     assert bound == pytest.approx(1.0, abs=ROUNDING)
     assert solve(Problem(joint, "information", 0.0)).value == pytest.approx(1.0, abs=1e-4)
-
-
-@pytest.mark.parametrize("more", [1e-6, 0.01, 0.2])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_bound_for_higher_limits_holds_for_the_best_on_a_grid(seed: int, more: float) -> None:
-    joint = random_joint(seed, is_markov=False)
-    low, high = 0.05, 0.05 + more
-    problem = Problem(joint, "information", low, held_bits(joint) + low)
-    bound = solve(problem).bound
-    assert bound is not None
-    raised = bound_for_more(problem, bound, {(): more, (0,): more})
-    assert raised >= best_on_grid(joint, high, held_bits(joint) + high, N_PARTS) - LP_TOL
-    assert bound < raised <= (1 + more / low) * bound + ROUNDING
-
-
-def test_a_bound_for_higher_limits_holds_where_every_bit_counts() -> None:
-    """R is X: as many bits are told as the limit allows."""
-    problem = Problem(0.25 * np.eye(4), "information", 0.3)
-    assert bound_for_more(problem, 0.3, {(): 0.1}) == pytest.approx(0.4, abs=ROUNDING)
-
-
-def test_a_bound_for_a_view_that_had_nothing_left_is_a_plain_one() -> None:
-    joint = random_joint(0, is_markov=True)
-    problem = Problem(joint, "information", 0.0)
-    assert bound_for_more(problem, 0.0, {(): 0.1}) == pytest.approx(0.1, abs=ROUNDING)
 
 
 def test_a_chain_that_is_broken_a_little_adds_that_little() -> None:

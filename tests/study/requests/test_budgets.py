@@ -177,6 +177,7 @@ def test_information_that_ran_out_of_time_is_released_with_its_bound(
 ) -> None:
     """The work is done when the first release is found, well below its bound."""
     monkeypatch.setattr("tacit.study.requests.draft._MOST_WORK", MOST_WORK)
+    monkeypatch.setattr("tacit.study.proofs.claims._WORK", 1e-9)
     with make_clinic(tmp_path, external=["outcome"]) as study:
         study.set_party("lab-a", 0.4)
         quoted = study.quote("lab-a", "outcome", utility="information")
@@ -202,6 +203,7 @@ def test_no_time_at_all_is_no_reason_to_refuse_and_is_named_where_nothing_was_fo
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tacit.study.requests.draft._MOST_WORK", 1e-9)
+    monkeypatch.setattr("tacit.study.proofs.claims._WORK", 1e-9)
     with make_clinic(tmp_path, external=["outcome"]) as study:
         study.set_party("lab-a", 0.4)
         quoted = study.quote("lab-a", "outcome", utility="information")

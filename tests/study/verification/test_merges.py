@@ -132,7 +132,7 @@ FORGED: dict[str, tuple[Edit, str]] = {
         "give a label for every letter that occurs",
     ),
     "a coalition that holds nothing": (change(parties=["nobody"]), "there are none to merge"),
-    "a coalition twice": (change(parties=["lab-b", "lab-a"]), "merged twice"),
+    "a coalition twice": (change(parties=["lab-a", "lab-a"]), "one is twice"),
 }
 
 

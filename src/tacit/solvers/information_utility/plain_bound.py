@@ -11,13 +11,11 @@ the individual limit. Without limits, I(Rhat; R) <= I(Z, X; R).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from tacit.arrays import LN2, Array
 from tacit.information.laws import information_upper_nats
-from tacit.problem import Problem, View, ViewKey
+from tacit.problem import View
 from tacit.solvers.convex.program import LIMIT_TOL, Statement
 
 _MOST_ENTRIES = 10**7
@@ -38,29 +36,6 @@ def plain_bound(statement: Statement, limits: Array) -> float:
             bounds.append(_bound_by_view(view, joint_zxr) + float(bits))
     bounds.append(_information_upper(joint_zxr.sum(axis=1)[:, None]) + float(room[-1]))
     return float(np.nextafter(min(bounds), np.inf))
-
-
-def bound_for_more(problem: Problem, bound: float, more: Mapping[ViewKey, float]) -> float:
-    """An upper bound on I(Rhat; R) in bits for limits that are higher than a problem's.
-
-    A release that uses t times the bits which a problem leaves, shared in time with silence and
-    that disclosed, is within its limits and worth 1 / t as much. So the bound grows at most as the
-    bits that are left do. Each plain bound grows by what one limit does.
-
-    Args:
-        problem: with any number of letters.
-        bound: for its limits.
-        more: view -> bits by which its limit is higher.
-    """
-    statement = Statement.of(problem)
-    limits = statement.limits(problem.limits)
-    extra = np.array([more.get(key, 0.0) for key in statement.keys])
-    plain = plain_bound(statement, limits) + float(extra.max())
-    left = statement.budgets(limits)
-    if (statement.is_spent(limits) & (extra > 0)).any():
-        return plain
-    growth = 1 + float(np.divide(extra, left, out=np.zeros_like(left), where=extra > 0).max())
-    return min(plain, (1 + 1e-12) * growth * bound)
 
 
 def _bound_by_view(view: View, joint_zxr: Array) -> float:

@@ -7,7 +7,7 @@ have equal books. What each kind of entry changes in the books is in ``tacit.stu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -28,10 +28,12 @@ from tacit.linear_program import minimise_linear
 from tacit.policy import Parties
 from tacit.problem import INFORMATION, MEAN, SHARES
 from tacit.sampling import IntegerChannel, StudyKey
-from tacit.scheme import Policy, Scheme, Step
+from tacit.scheme import Design, Policy, Scheme, Step, Variable
 from tacit.scheme.memory import Copy, Transition, Transitions
 from tacit.scheme.views import ClassOfX, class_rows, refine_classes
 from tacit.similar_names import nearest_first
+from tacit.solution import GAP_TOL
+from tacit.solvers import Progress
 from tacit.solvers.shares import share_variances
 from tacit.study.books.records import (
     FIRST_COHORT,
@@ -283,6 +285,10 @@ class Request:
             return {}
         errors, labels = self.mean_cost.level_errors(law), self.question.labels
         return {labels[r]: float(errors[r]) for r in np.flatnonzero(law.any(axis=1))}
+
+    def by_label(self, multipliers: Mapping[int, float]) -> dict[str, float]:
+        """The multipliers of levels, by the level's label."""
+        return {self.question.labels[r]: price for r, price in multipliers.items()}
 
     def broken_ceilings(self, law: Array) -> list[str]:
         """Levels where answers with law p(r, letter) cost more than their ceiling allows."""
@@ -858,6 +864,45 @@ class Books:
     def scheme(self, account: Account) -> Scheme:
         """For designing what comes next, given the account on the classes of a question."""
         return self._scheme(self.policy, account)
+
+    def design(
+        self,
+        request: Request,
+        before: Account,
+        ceiling: float,
+        told: Collection[int],
+        *,
+        work_limit: float,
+        frugal: bool = True,
+        progress: Progress | None = None,
+    ) -> Design:
+        """The best release for a request, as the engine finds it.
+
+        Args:
+            request: what is asked.
+            before: what every coalition holds, on the classes of the question.
+            ceiling: bits that its party may hold afterwards.
+            told: steps whose letters may be handed on in the place of new ones.
+            work_limit: for a design that is searched for, see ``solve``.
+            frugal: among those as good, the one that tells everyone least.
+            progress: called with value, bound and seconds meanwhile.
+        """
+        question = request.question
+        return self.scheme(before).design(
+            Variable(question.name, question.p_r_given_x, question.labels),
+            party=request.party,
+            utility=request.utility.posed,
+            objective=request.measure.objective,
+            ceilings=request.ceilings,
+            analysable=request.analysable,
+            individual=None if ceiling == inf else ceiling,
+            cap=self.caps.get(request.party),
+            gap_tol=GAP_TOL,
+            work_limit=work_limit,
+            frugal=frugal,
+            progress=progress,
+            told=told,
+        )
 
     @property
     def audited_scheme(self) -> Scheme:

@@ -54,6 +54,15 @@ Weight = Annotated[float, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
+
+def _ascending(parties: tuple[str, ...]) -> tuple[str, ...]:
+    _require(list(parties) == sorted(set(parties)), "parties are not in order, or one is twice")
+    return parties
+
+
+Coalition = Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_ascending)]
+"""Parties that pool what they hold, in the order of their names."""
+
 NO_LEVELS: Mapping[str, float] = MappingProxyType({})
 
 AUTHOR = "by"
@@ -503,7 +512,7 @@ class HoldingRecord(Record):
         worst_answer_slack: bits by which ``worst_answer`` may be above the truth, at most.
     """
 
-    parties: tuple[str, ...]
+    parties: Coalition
     limit: Limit
     bits: Bits
     is_covered: bool
@@ -554,7 +563,7 @@ class MergeRecord(Record):
         slack: bits that the merge adds to what the coalition is said to hold.
     """
 
-    parties: tuple[str, ...]
+    parties: Coalition
     labels: Letters
     slack: Bits
 

@@ -1,1 +1,1 @@
-"""Proofs, without the solver, of what recorded releases leak and how near to the best they are."""
+"""What recorded releases leak, proved without a solver; their claims, compared with the engine."""

@@ -1,8 +1,8 @@
 """The check of a recorded release: is it what the entries before it allow?
 
-Everything is computed anew from what is stored, without the solver: the integer tables, the laws
-that follow from them, the bounds on every leakage, the worth of the answers, and a proof of how
-near to the best they are.
+Everything is computed anew from what is stored: the integer tables, the laws that follow from them,
+the bounds on every leakage, and the worth of the answers. None of that needs a solver; how near to
+the best they are does, see ``tacit.study.proofs.claims``.
 """
 
 from __future__ import annotations
@@ -16,36 +16,22 @@ import numpy as np
 from tacit.accounting import Account, Held
 from tacit.arrays import Array
 from tacit.auditing.disclosure import disclosure_lines
-from tacit.errors import LedgerError
+from tacit.errors import LedgerError, TacitError, UnconvergedError
 from tacit.policy import Parties, bits_in_words
 from tacit.scheme.memory import Copy, Transition
 from tacit.study.books.books import (
     Books,
-    Information,
     Intent,
-    Request,
-    Shares,
-    Utility,
     recipient_law,
     steps_of,
 )
-from tacit.study.books.records import CopyRecord, HoldingRecord, IntentRecord, ReleaseRecord
+from tacit.study.books.records import CopyRecord, HoldingRecord, IntentRecord
 from tacit.study.disclosures import find_disclosures
 from tacit.study.proofs.caps import ExactLaws, told_steps
-from tacit.study.proofs.optimality import Proof, prove, prove_copy
-from tacit.study.proofs.refutation import better_value
+from tacit.study.proofs.claims import SAME, claim_problems, pose_again, unit_of
 
-SAME = 1e-9
-"""Recorded and recomputed figures may differ by this much: rounding on another machine."""
-
-_EQUAL = 1e-12
-"""A bound this close to the value counts as equal. Bounds of the solver are never this close."""
-
-_WORST_GAP = 2e-3
-"""No recorded value is farther from its bound: the limit in ``requests.draft``, and rounding."""
-
-_SLACK = 1e-5
-"""A recorded bound may be below the one that is proved here by this much."""
+_SAME_SLACK = 1e-12
+"""Slacks may be small, and are computed in the same steps from recorded numbers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,15 +41,15 @@ class Replay:
     Attributes:
         books: what the entries so far say, for the cohort that is looked at.
         accounts: cohort -> what every coalition holds, proved again.
-        proved_gaps: release -> its mean cost is within this of the best that keeps the reserve.
-        reserve_worths: release -> the last bits below the limits could have saved this at most.
+        proved_gaps: release -> its cost is within this of the best for its problem as posed.
+        unsolved: releases whose problem the engine could not solve again in the time that it had.
         exact_laws: cohort -> what coalitions with a cap hold, in whole numbers.
     """
 
     books: Books
     accounts: dict[int, Account] = field(default_factory=dict)
     proved_gaps: dict[int, float] = field(default_factory=dict)
-    reserve_worths: dict[int, float] = field(default_factory=dict)
+    unsolved: list[int] = field(default_factory=list)
     exact_laws: dict[int, ExactLaws] = field(default_factory=dict)
 
     def begin_cohort(self, books: Books) -> None:
@@ -116,8 +102,7 @@ def check_intent(replay: Replay, after: Books, record: IntentRecord) -> Iterator
     if record.draw != intent.draw:
         yield "its draw is not named after its table and the releases before it"
     law = intent.request.told_law(before, intent.channel)
-    proof = _prove(before, intent)
-    yield from _release_problems(replay, after, intent, before, law, proof)
+    yield from _release_problems(replay, after, intent, before, law)
 
 
 def check_copy(replay: Replay, after: Books, record: CopyRecord) -> Iterator[str]:
@@ -142,20 +127,7 @@ def check_copy(replay: Replay, after: Books, record: CopyRecord) -> Iterator[str
         yield "it merges letters after other releases than there are letters to merge"
     for step, slacks in recorded.items():
         yield from _merge_problems(slacks, proved.slacks.get(step, {}))
-    proof = None
-    if request.mean_cost is not None:
-        prices = record.level_multipliers, record.ceiling_multipliers
-        proof = prove_copy(before, request, letters, record.holdings, *prices)
-    yield from _release_problems(replay, after, intent, before, law, proof)
-
-
-def _prove(before: Account, intent: Intent) -> Proof | None:
-    """How good the best release could have been, where a mean cost judges it."""
-    request, record = intent.request, intent.record
-    if request.mean_cost is None:
-        return None
-    prices = record.level_multipliers, record.ceiling_multipliers
-    return prove(before, request, intent.channel, record.holdings, *prices)
+    yield from _release_problems(replay, after, intent, before, law)
 
 
 def _release_problems(
@@ -164,7 +136,6 @@ def _release_problems(
     intent: Intent,
     before: Account,
     law: Array,
-    proof: Proof | None,
 ) -> Iterator[str]:
     """What is wrong with a release that was drawn, or with a copy.
 
@@ -174,12 +145,11 @@ def _release_problems(
         intent: the release.
         before: what every coalition held before it.
         law: p(r, letter), [r, letter].
-        proof: how good the best release could have been, where a mean cost judges it.
     """
     yield from _limit_problems(replay, intent, before)
     yield from _cap_problems(replay, after, intent)
     yield from _disclosure_problems(replay, after, intent, before)
-    yield from _worth_problems(replay, intent, before, law, proof)
+    yield from _worth_problems(replay, intent, before, law)
     yield from _paper_problems(intent, law)
     yield from _level_problems(intent, law)
     if intent.request.analysable and not np.array_equal(*after.range_given_r(intent)):
@@ -202,7 +172,7 @@ def _merge_problems(
         name = " + ".join(sorted(coalition))
         if coalition not in proved:
             yield f"it merges letters of {name}, and there are none to merge"
-        elif abs(proved[coalition] - slack) > SAME:
+        elif abs(proved[coalition] - slack) > _SAME_SLACK:
             yield (
                 f"merging letters of {name} costs {proved[coalition]:.9f} bits, not "
                 f"{slack:.9f} as recorded"
@@ -254,7 +224,7 @@ def _cap_problems(replay: Replay, after: Books, intent: Intent) -> Iterator[str]
         worst = min(account.worst_answer(frozenset(holding.parties)), inf if own is None else own)
         yield from _worst_answer_problems(holding.worst_answer, worst, holding.name)
         slack = account.worst_answer_slack(frozenset(holding.parties))
-        if abs(holding.worst_answer_slack - slack) > SAME:
+        if abs(holding.worst_answer_slack - slack) > _SAME_SLACK:
             yield (
                 f"the worst single answer of {holding.name} may be {slack:.9f} bits above the "
                 f"truth, not {holding.worst_answer_slack:.9f} as recorded"
@@ -293,17 +263,21 @@ def _worst_answer_problems(recorded: float, worst: float, name: str) -> Iterator
 
 def _limits(books: Books, intent: Intent, before: Account) -> dict[Parties, float]:
     """Limits on every coalition that the release feeds, its own included."""
+    ceiling = _ceiling(books, intent, before)
+    return books.policy.limits_on(intent.request.party, books.holders, ceiling)
+
+
+def _ceiling(books: Books, intent: Intent, before: Account) -> float:
+    """Bits that its party may hold after a release."""
     party, bits = intent.request.party, intent.request.bits
-    ceiling = books.own_limit(party)
-    if bits is not None:
-        ceiling = min(ceiling, before.upper_bits(frozenset({party})) + bits)
-    return books.policy.limits_on(party, books.holders, ceiling)
+    limit = books.own_limit(party)
+    return limit if bits is None else min(limit, before.upper_bits(frozenset({party})) + bits)
 
 
 def _looseness_problems(holding: HoldingRecord, name: str, proved: Held) -> Iterator[str]:
     """Whether letters and slack are recorded as they are proved."""
     letters, slack = proved.letters, proved.slack
-    if abs(holding.slack - slack) > SAME or holding.letters != letters:
+    if abs(holding.slack - slack) > _SAME_SLACK or holding.letters != letters:
         yield (
             f"{name} is said to hold {holding.letters} letters at a slack of {holding.slack:.9f} "
             f"bits, not {letters} at {slack:.9f}"
@@ -319,54 +293,28 @@ def _holding_problems(
         yield f"{name} may hold {held:.9f} bits after it, not {holding.bits:.9f} as recorded"
 
 
-def _worth_problems(
-    replay: Replay,
-    intent: Intent,
-    before: Account,
-    law: Array,
-    proof: Proof | None,
-) -> Iterator[str]:
+def _worth_problems(replay: Replay, intent: Intent, before: Account, law: Array) -> Iterator[str]:
     """Whether the answers are worth what is recorded, and as near to the best as that."""
     request, record = intent.request, intent.record
     value = request.utility.value(law)
-    unit = unit_of(request, value)
-    if abs(value - record.value) > SAME * unit:
+    same = SAME * unit_of(request, value)
+    if abs(value - record.value) > same:
         yield f"its answers are worth {value:.9f}, not {record.value:.9f}"
     blind = request.blind_value(replay.books.p_x)
     off = abs((blind or 0) - (record.blind or 0))
-    if (blind is None) != (record.blind is None) or off > SAME * unit:
+    if (blind is None) != (record.blind is None) or off > same:
         yield f"a blind guess is worth {blind}, not {record.blind}"
-    if proof is None:
-        yield from _unproved_bound_problems(request.utility, record, value)
-        return
-    replay.proved_gaps[intent.entry.number] = max(value - proof.bound, 0.0)
-    replay.reserve_worths[intent.entry.number] = proof.reserve_worth
-    mixed = replay.account, value
-    if isinstance(record, CopyRecord) and blind is not None:
-        mixed = before, blind
-    known = min(value, better_value(mixed[0], request, record.holdings, mixed[1]))
-    if any(each.cap is not None for each in record.holdings):
-        known = value  # a release that is better on average may break a cap
-    yield from _bound_problems(record, value, proof, known, unit)
-
-
-def unit_of(request: Request, value: float) -> float:
-    """What differences of worth are relative to: the largest cost, whatever its unit; or 1 bit."""
-    if isinstance(request.utility, Shares):  # a variance has no scale of its own
-        return max(1.0, value)
-    return 1.0 if request.mean_cost is None else float(request.distortion.max()) or 1.0
-
-
-def _unproved_bound_problems(
-    utility: Utility, record: ReleaseRecord, value: float
-) -> Iterator[str]:
-    """Whether a bound is recorded where no proof of one is known, or one that cannot be."""
-    if record.bound is None:
-        return
-    if not isinstance(utility, Information):
-        yield f"it claims that nothing beats {record.bound}, and no proof of that is known"
-    elif record.bound < value - SAME:
-        yield f"it claims that nothing beats {record.bound}, and is worth {value:.9f} itself"
+    number = intent.entry.number
+    try:
+        best = pose_again(replay.books, before, intent, _ceiling(replay.books, intent, before))
+    except UnconvergedError:
+        replay.unsolved.append(number)
+    except TacitError as error:
+        yield f"its problem cannot be posed again: {error}"
+    else:
+        if request.mean_cost is not None and best.solution.bound is not None:
+            replay.proved_gaps[number] = max(value - best.solution.bound, 0.0)
+        yield from claim_problems(intent, value, best)
 
 
 def _level_problems(intent: Intent, law: Array) -> Iterator[str]:
@@ -382,31 +330,6 @@ def _level_problems(intent: Intent, law: Array) -> Iterator[str]:
     for level in request.broken_ceilings(law):
         most = request.measure.ceilings[level]
         yield f"its answers cost more at {level} than the ceiling of {most:g}"
-
-
-def _bound_problems(
-    record: ReleaseRecord, value: float, proof: Proof, known: float, unit: float
-) -> Iterator[str]:
-    """Whether the recorded bound on a mean cost can be what was proved when it was recorded.
-
-    Args:
-        record: of the release.
-        value: its mean cost.
-        proof: how good the best release could have been.
-        known: a release within the limits that costs this is known.
-        unit: what differences are relative to.
-    """
-    bound = record.bound
-    proved = proof.bound - proof.reserve_worth - proof.room_worth
-    if bound is None or bound > value + SAME * unit:
-        yield f"it claims that nothing beats {bound}, and is worth {value:.9f} itself"
-    elif bound >= value - _EQUAL * unit and known < value - SAME * unit:
-        yield (
-            f"it claims that nothing beats {bound:.9f}, its own worth, and a release within the "
-            f"limits that is better by {value - known:.1e} is known"
-        )
-    elif bound < min(proved, value - _WORST_GAP * unit) - _SLACK * unit:
-        yield f"it claims only that nothing beats {bound:.9f}, and {proved:.9f} is proved"
 
 
 def _paper_problems(intent: Intent, law: Array) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -24,14 +24,12 @@ from tacit.policy import (
     times_in_words,
     whom_in_words,
 )
-from tacit.problem import ViewKey
 from tacit.sampling import IntegerChannel
-from tacit.scheme import Design, Variable
+from tacit.scheme import Design
 from tacit.scheme.memory import Copy, Step, Transition
 from tacit.scheme.scheme import without_rare_letters
-from tacit.solution import GAP_TOL, Status
+from tacit.solution import Status
 from tacit.solvers import A_SECOND, Progress
-from tacit.solvers.information_utility.plain_bound import bound_for_more
 from tacit.study.books.books import (
     RESERVE_BITS,
     Books,
@@ -55,7 +53,6 @@ from tacit.study.books.records import (
 )
 from tacit.study.disclosures import find_disclosures
 from tacit.study.proofs.caps import ExactLaws, Told, ToldCopy, ToldStep, told_steps
-from tacit.study.proofs.optimality import SPENT_BITS, prove, prove_copy
 
 Recorded = tuple[str, ReleaseRecord, bytes]
 """Of an entry: its kind, its record, and the integer table that is sampled, if any."""
@@ -153,79 +150,18 @@ class Draft:
         """Whether all records have the same answer, which the public counts tell."""
         return int(np.count_nonzero(self.law.sum(axis=1))) == 1
 
-    def prove_bound(self) -> float | None:
-        """No release within the limits does better; ``None`` where no proof is known.
+    @property
+    def bound(self) -> float | None:
+        """No release for the problem as it was posed does better; ``None`` where no proof is known.
 
-        In a study of many cells the search for a proof takes seconds.
-
-        The design's own bound is for limits that are lower by the reserve. It is a price per bit
-        times each limit, and something that does not depend on the limits ([M] fact 2). Where a
-        coalition is told nothing more at all, bits have no such price there; where the design saw
-        fewer states than there are, its bound is for such designs. Then the bound is what
-        ``verify`` will prove. Caps that the design stayed below lower its bound, too. Where
-        information is the measure, see ``bound_for_more``.
+        It is posed ``RESERVE_BITS`` below each limit, with room to merge letters and below caps,
+        over the states that a design can afford to read. Rounding may make a release a little
+        better than the best for that.
         """
-        solution = self.design.solution
-        if solution.bound is None:
+        best = self.design.solution.bound
+        if best is None:
             return None
-        if self.request.mean_cost is None:
-            bound = bound_for_more(solution.problem, solution.bound, self._unused_bits)
-            # Of R, an answer tells no more than of the record, which every limit is on.
-            return max(min(bound, *self.limits.values()), self.value)
-        if self._has_spent_coalition or self.saw_fewer_states or self.source is not None:
-            return min(self._proved_bound, self.value)
-        prices = solution.multipliers
-        unused = RESERVE_BITS * sum(prices.values()) + sum(
-            bits * prices.get(self.design.keys[coalition], 0.0)
-            for coalition, bits in self.design.rooms.items()
-        )
-        bound, worth = solution.bound - unused, self._worth_of_caps
-        if worth:  # what is proved without caps may be more
-            bound = max(bound - worth, self._proved_bound)
-        return min(bound, self.value)
-
-    @property
-    def _proved_bound(self) -> float:
-        """What ``verify`` will prove: no release within the limits does better, caps or not."""
-        prices = self.level_multipliers, self.ceiling_multipliers
-        if self.source is None:
-            proof = prove(self.before, self.request, self.channel, self.holdings, *prices)
-        else:
-            letters = self.design.table
-            proof = prove_copy(self.before, self.request, letters, self.holdings, *prices)
-        return proof.bound - proof.reserve_worth - proof.room_worth
-
-    @property
-    def _worth_of_caps(self) -> float:
-        """What the caps could have bought that the design stayed below, at most ([M] fact 15)."""
-        solution, posed = self.design.solution, self.design.solution.problem.caps
-        lowered: dict[ViewKey, float] = {}
-        for coalition, cap in self.design.caps.items():
-            key = self.design.key_of_cap(coalition)
-            if key in posed:
-                by = cap - float(np.min(posed[key]))
-                lowered[key] = min(by, lowered.get(key, inf))
-        worths = solution.cap_multipliers
-        return float(
-            sum(worths.get(key, 0.0) * (2.0**by - 1) for key, by in lowered.items() if by > 0)
-        )
-
-    @property
-    def _unused_bits(self) -> dict[ViewKey, float]:
-        """View of the design -> bits that its limit was lowered by, at most."""
-        unused: dict[ViewKey, float] = {}
-        for coalition, key in self.design.keys.items():
-            # Only the limit on what is carried of a coalition leaves room for merging.
-            room = self.design.rooms.get(coalition, 0.0) if key == coalition else 0.0
-            bits = SPENT_BITS + room
-            unused[key] = max(bits, unused.get(key, 0.0))
-        return unused
-
-    @property
-    def _has_spent_coalition(self) -> bool:
-        held = map(self.before.upper_bits, self.limits)
-        left = [limit - bits for limit, bits in zip(self.limits.values(), held, strict=True)]
-        return min(left, default=inf) <= 2 * SPENT_BITS
+        return max(best, self.value) if self.request.mean_cost is None else min(best, self.value)
 
     @property
     def saw_fewer_states(self) -> bool:
@@ -243,23 +179,17 @@ class Draft:
     @property
     def holdings(self) -> tuple[HoldingRecord, ...]:
         """Every limited coalition that the release feeds, after it."""
-        keys, multipliers = self.design.keys, self.design.solution.multipliers
-        prices = {each: multipliers.get(keys[each], 0.0) for each in self.limits}
-        return record_holdings(self.after, self.limits, self.design.caps, prices)
+        return record_holdings(self.after, self.limits, self.design.caps, self.design.prices)
 
     @property
     def level_multipliers(self) -> dict[str, float]:
         """Level -> its weight in the bound on the worst level."""
-        return self._by_label(self.design.solution.level_multipliers)
+        return self.request.by_label(self.design.solution.level_multipliers)
 
     @property
     def ceiling_multipliers(self) -> dict[str, float]:
         """Level -> what raising its ceiling by 1 would be worth, at most."""
-        return self._by_label(self.design.solution.ceiling_multipliers)
-
-    def _by_label(self, multipliers: Mapping[int, float]) -> dict[str, float]:
-        labels = self.request.question.labels
-        return {labels[level]: multiplier for level, multiplier in multipliers.items()}
+        return self.request.by_label(self.design.solution.ceiling_multipliers)
 
     @property
     def is_out_of_time(self) -> bool:
@@ -496,24 +426,11 @@ def _design(
     work: float,
     told: Collection[int],
 ) -> Design:
-    question = request.question
     try:
-        design = books.scheme(before).design(
-            Variable(question.name, question.p_r_given_x, question.labels),
-            party=request.party,
-            utility=request.utility.posed,
-            objective=request.measure.objective,
-            ceilings=request.ceilings,
-            analysable=request.analysable,
-            individual=None if ceiling == inf else ceiling,
-            cap=books.caps.get(request.party),
-            gap_tol=GAP_TOL,
-            work_limit=work,
-            progress=watch,
-            told=told,
-        )
+        design = books.design(request, before, ceiling, told, work_limit=work, progress=watch)
     except CeilingError as error:
-        raise CeilingError(question.labels[error.level], error.ceiling, error.reachable) from None
+        level = request.question.labels[error.level]
+        raise CeilingError(level, error.ceiling, error.reachable) from None
     except CapError as error:
         raise _told_already(books, frozenset(error.coalition)) from None
     except InfeasibleError as error:
@@ -628,7 +545,7 @@ def entry_of(
         "everyone_worst_answer": after.worst_answer(after.memory.present),
         "value": drafted.value,
         "blind": drafted.blind,
-        "bound": drafted.prove_bound(),
+        "bound": drafted.bound,
         "is_out_of_time": drafted.is_out_of_time,
         "level_multipliers": drafted.level_multipliers,
         "ceiling_multipliers": drafted.ceiling_multipliers,

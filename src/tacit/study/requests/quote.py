@@ -244,7 +244,7 @@ def quote_draft(
         until: when nothing more is designed to compare it with, by ``work_done``.
         compare: whether the curve shows other releases, too.
     """
-    request, bound = drafted.request, drafted.prove_bound()
+    request, bound = drafted.request, drafted.bound
     shares = _shares(books, request.party, drafted.limits, drafted.before, drafted.after)
     own = next(share for share in shares if share.parties == (request.party,))
     levels, reached = _levels(books, request, drafted.law), _reached_cap(books, drafted)

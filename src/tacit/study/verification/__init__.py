@@ -1,1 +1,1 @@
-"""Checks of a study's ledger, files and receipts, without the solver."""
+"""Checks of a study's ledger, files and receipts."""

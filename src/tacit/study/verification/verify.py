@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 from tacit.errors import InvalidInputError, KeyFileError, LedgerError
 from tacit.ledger import Entry, Ledger
 from tacit.remark import Remark
-from tacit.study.books.books import Books, Cohort, Information, Intent, Shares
+from tacit.study.books.books import Books, Cohort, Information, Intent, Shares, record_of
 from tacit.study.books.records import refuse_nonsense
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.entry_kinds import check_entry, read_books, read_on
@@ -24,16 +24,24 @@ from tacit.study.folder import (
     is_there,
 )
 from tacit.study.journal import Traces
-from tacit.study.proofs.replay import Replay, ReplayError, unit_of
+from tacit.study.proofs.claims import unit_of
+from tacit.study.proofs.replay import Replay, ReplayError
 from tacit.study.releases.release import ReleaseWriter, open_cohorts
 from tacit.study.reports.receipts import remarks_on_erased
 from tacit.study.setup.creation import public_facts
 from tacit.study.verification.papers import KeptPaper, PaperCheck
+from tacit.tables import Cells
 from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.delivery.release_reader import digests_of
 
+ONLY_HASHED = (
+    *("time", "by", "reason", "organisation", "table", "made_by"),
+    *("known_in", "corrected", "file"),
+)
+"""Fields of entries that follow from nothing else: whoever rewrites the chain can change them."""
+
 PROVED_NEAR = 1e-5
-"""In units of the cost: a release that is proved to be no farther from the best needs no note."""
+"""In units of the cost: a release that is no farther from the best needs no note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +54,8 @@ class Verification:
         problems: everything that is not as it should be.
         notes: what could not be checked, and why.
         proved_gaps: release -> its cost, the mean or the worst level's as it was asked, is within
-            this of the best that keeps the ceilings asked for, proved here. The best
-            keeps ``RESERVE_BITS`` below each limit, as every design does; releases judged by
-            information have no such proof.
-        reserve_worths: release -> with these last bits, the best costs less by at most this.
+            this of the best for its problem as it was posed, by the engine's bound. Releases
+            judged by information or by shares are not among them.
         analysable: releases whose gap is to the best one that reads nothing but what was asked.
     """
 
@@ -58,7 +64,6 @@ class Verification:
     problems: tuple[Remark, ...]
     notes: tuple[Remark, ...]
     proved_gaps: dict[int, float]
-    reserve_worths: dict[int, float] = field(default_factory=dict)
     analysable: tuple[int, ...] = ()
 
     @property
@@ -75,8 +80,8 @@ class Verification:
             "problems": [each.as_dict() for each in self.problems],
             "notes": [each.as_dict() for each in self.notes],
             "proved_gaps": {str(number): gap for number, gap in self.proved_gaps.items()},
-            "reserve_worths": {str(number): cost for number, cost in self.reserve_worths.items()},
             "analysable": list(self.analysable),
+            "only_hashed": list(ONLY_HASHED),
         }
 
 
@@ -107,6 +112,7 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
             lost = traces.lost(replay.books, ledger, study)
             problems += lost.remarks("entry_missing")
     problems += _folder_problems(layout, engine, replay.books)
+    problems += _question_problems(layout, engine, replay.books)
     keys, key_problems = _find_keys(layout, study, replay.books)
     problems += key_problems
     unfinished = replay.books.unfinished_erasure
@@ -132,7 +138,6 @@ def verify_study(folder: str | Path, receipt: str | Path | None = None) -> Verif
         (*problems, *more),
         tuple(notes),
         replay.proved_gaps,
-        replay.reserve_worths,
         tuple(k for k in replay.proved_gaps if replay.books.releases[k].request.analysable),
     )
 
@@ -190,17 +195,18 @@ def _follow(replay: Replay, entry: Entry) -> list[Remark]:
 
 
 def _unproved(replay: Replay) -> Iterator[Remark]:
-    """Releases that are not proved to be near the best, and why."""
+    """Releases that are not proved to be near the best."""
     for number, intent in replay.books.releases.items():
-        record, gap = intent.record, replay.proved_gaps.get(number)
-        near = PROVED_NEAR * unit_of(intent.request, record.value)
-        if isinstance(intent.request.utility, Information):
+        gap = replay.proved_gaps.get(number)
+        near = PROVED_NEAR * unit_of(intent.request, intent.record.value)
+        if number in replay.unsolved:
+            yield Remark("not_solved_again", {"release": number})
+        elif isinstance(intent.request.utility, Information):
             yield Remark("judged_by_information", {"release": number})
         elif isinstance(intent.request.utility, Shares):
             yield Remark("judged_by_shares", {"release": number})
-        elif gap is not None and gap > near and record.bound is not None:
-            recorded = record.value - record.bound
-            yield Remark("proved_within", {"release": number, "gap": gap, "recorded_gap": recorded})
+        elif gap is not None and gap > near:
+            yield Remark("proved_within", {"release": number, "gap": gap})
 
 
 def _folder_problems(layout: Layout, engine: Engine[Any], books: Books) -> list[Remark]:
@@ -227,6 +233,29 @@ def _cohort_problems(
     if books.unfinished_erasure is None and n_erased != cohort.n_erased:
         wrong.append("erased records")
     return [Remark("snapshot_differs", {"fact": name}) for name in wrong]
+
+
+def _question_problems(layout: Layout, engine: Engine[Any], books: Books) -> list[Remark]:
+    """Whether what was asked, in words, is what was answered."""
+    try:
+        cells = Cells(engine.open(layout.snapshot).encoding.attributes)
+    except (InvalidInputError, OSError, ValueError):  # said already
+        return []
+    problems, columns = [], {each.name for each in books.created.attributes}
+    for number, intent in books.releases.items():
+        said = intent.record.question
+        if said.external is not None:
+            continue
+        names = [said.name] if said.name in columns else said.name.split(",")
+        try:
+            asked = cells.of_attributes(names) if said.sql is None else cells.evaluate(said.sql)
+            is_same = record_of(asked) == said
+        except InvalidInputError:
+            is_same = False
+        if not is_same:
+            reason = "its words ask for something else than its table answers"
+            problems.append(Remark("entry_wrong", {"entry": number, "reason": reason}))
+    return problems
 
 
 def _find_keys(layout: Layout, study: str, books: Books) -> tuple[DigestKeys | None, list[Remark]]:
