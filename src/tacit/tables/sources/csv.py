@@ -206,12 +206,8 @@ def _other_orders(written: str) -> list[str]:
         orders = [["%d", "%m", "%y"], ["%m", "%d", "%y"], ["%y", "%m", "%d"]]
     else:
         orders = [["%d", "%m", "%Y"], ["%m", "%d", "%Y"]] if signs[2:] == ["%Y"] else []
-    return [_reordered(written, order) for order in orders if order != signs]
-
-
-def _reordered(written: str, order: Sequence[str]) -> str:
-    signs = iter(order)
-    return re.sub("%[dmyY]", lambda _: next(signs), written)
+    blank = re.sub("%[dmyY]", "{}", written)
+    return [blank.format(*order) for order in orders if order != signs]
 
 
 def _in_words(written: str) -> str:
@@ -221,20 +217,20 @@ def _in_words(written: str) -> str:
 
 def _read_names(path: Path, delimiter: str) -> list[str]:
     """The line of names; spaces around a name are not part of it."""
-    with _opened(path) as file:
+    with _open_text(path) as file:
         return [name.strip() for name in next(csv.reader(file, delimiter=delimiter))]
 
 
 def _refuse_utf16(path: Path) -> None:
     """DuckDB takes every second byte for a sign, and finds other faults."""
-    with _opened_bytes(path) as file:
+    with _open_bytes(path) as file:
         if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             raise InvalidInputError(f"{path} cannot be read: it is in UTF-16; {_SAVE_AS_UTF8}")
 
 
 def _refuse_other_encoding(path: Path) -> None:
     """Name the first line that is not in UTF-8, if there is one."""
-    with _opened_bytes(path) as file:
+    with _open_bytes(path) as file:
         for number, line in enumerate(file, 1):
             try:
                 line.decode()
@@ -247,33 +243,28 @@ def _refuse_other_encoding(path: Path) -> None:
 
 def _refuse_ragged(path: Path) -> None:
     """Name the line that keeps a CSV file from being a table, if there is one."""
-    line = _ragged_line(path)
-    if line is not None:
-        raise InvalidInputError(
-            f"{path} cannot be read: {line}; give every line one field for each name"
-        )
-
-
-def _ragged_line(path: Path) -> str | None:
-    """What is wrong with the first line that has not one field for each name, in words."""
-    with _opened(path) as file:
+    with _open_text(path) as file:
         names = file.readline()
         delimiter = max(_DELIMITERS, key=names.count)
         if delimiter not in names:
-            return None
+            return
         file.seek(0)
         reader = csv.reader(file, delimiter=delimiter, strict=True)
-        begins, n_names = 1, 0
+        begins, n_names, seen = 1, 0, ""
         try:
             for fields in reader:
                 n_names = n_names or len(fields)
                 if fields and len(fields) != n_names:
                     have = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-                    return f"line {begins} has {have} and the line of names has {n_names}"
+                    seen = f"has {have} and the line of names has {n_names}"
+                    break
                 begins = reader.line_num + 1
         except csv.Error:
-            return f"line {begins} has a quote that is not closed, or a very long field"
-    return None
+            seen = "has a quote that is not closed, or a very long field"
+    if seen:
+        raise InvalidInputError(
+            f"{path} cannot be read: line {begins} {seen}; give every line one field for each name"
+        )
 
 
 def _refuse_unpacked(path: Path) -> None:
@@ -286,14 +277,10 @@ def _refuse_unpacked(path: Path) -> None:
             )
 
 
-@contextmanager
-def _opened_bytes(path: Path) -> Iterator[BufferedIOBase]:
-    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-        yield file
+def _open_bytes(path: Path) -> BufferedIOBase:
+    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
+def _open_text(path: Path) -> TextIO:
     opener = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        yield file
+    return opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="")

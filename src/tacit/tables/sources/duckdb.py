@@ -26,11 +26,6 @@ class DuckDBFile(FileOfTables):
         connection.execute(
             f"ATTACH {quote_text(str(self.file))} AS source (TYPE duckdb, READ_ONLY)"
         )
-        schema, name = self._find_table(connection)
-        yield describe(connection, f"source.{quote_name(schema)}.{quote_name(name)}")
-
-    def _find_table(self, connection: duckdb.DuckDBPyConnection) -> tuple[str, str]:
-        """Schema and name of the table."""
         rows = connection.execute(
             "SELECT table_schema, table_name FROM information_schema.tables "
             "WHERE table_catalog = 'source' ORDER BY ALL"
@@ -39,4 +34,5 @@ class DuckDBFile(FileOfTables):
             name if schema == "main" else f"{schema}.{name}": (schema, name)
             for schema, name in rows
         }
-        return tables[self.choose(tables)]
+        schema, name = tables[self.choose(tables)]
+        yield describe(connection, f"source.{quote_name(schema)}.{quote_name(name)}")

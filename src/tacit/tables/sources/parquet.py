@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -30,7 +29,11 @@ class ParquetFile(TableFile):
             check_file(self.file, self.text)
             files, from_sql = [self.file], f"read_parquet({quote_file(self.file)})"
         else:
-            files = self._parts()
+            files = sorted(self.file.rglob("*.parquet"))
+            if not files:
+                raise InvalidInputError(
+                    f"there is no .parquet file in {self.text}: name another folder"
+                )
             listed = ", ".join(map(quote_file, files))
             from_sql = f"read_parquet([{listed}], hive_partitioning = true)"
         table = describe(connection, from_sql)
@@ -40,11 +43,3 @@ class ParquetFile(TableFile):
             raise InvalidInputError(f"{self.text} cannot be read: {reason(error)}") from None
         # DuckDB takes decimals with more digits than its own for floats.
         yield replace(table, names=schema.names, look=partial(refuse_wide_decimals, schema))
-
-    def _parts(self) -> list[Path]:
-        files = sorted(self.file.rglob("*.parquet"))
-        if not files:
-            raise InvalidInputError(
-                f"there is no .parquet file in {self.text}: name another folder"
-            )
-        return files

@@ -112,7 +112,8 @@ class ServerTable:
             with dbapi.connect(self.url) as server, server.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 schema, name, oid = _find_table(cursor, self)
-                columns = _read_columns(cursor, oid)
+                cursor.execute(_COLUMNS.format(oid=oid))
+                columns = {name: _column(name, *each) for name, *each in cursor.fetchall()}
                 types = {column: read.sql_type for column, read in columns.items()}
                 from_sql = f"{quote_name(schema)}.{quote_name(name)}"
                 yield Table(
@@ -174,11 +175,6 @@ def _find_table(cursor: Cursor, source: ServerTable) -> tuple[str, str, int]:
             f"{source.shown} is not there: the database has {nearest_first(source.table, found)}"
         )
     return found[source.table]
-
-
-def _read_columns(cursor: Cursor, oid: int) -> dict[str, _Column]:
-    cursor.execute(_COLUMNS.format(oid=oid))
-    return {name: _column(name, *types) for name, *types in cursor.fetchall()}
 
 
 def _column(name: str, pg_type: str, full_type: str) -> _Column:

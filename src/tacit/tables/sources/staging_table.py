@@ -22,29 +22,28 @@ from tacit.tables.connection import connect_file, quote_name, reason
 from tacit.tables.sources.header import check_case
 from tacit.tables.sources.source import AnyTable, Table, find_source
 
-_SMALL_INTEGERS = {
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
+_STORED = {
+    "BIGINT": {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"},
+    "UBIGINT": {"UBIGINT"},
+    "DECIMAL(38,0)": {"HUGEINT", "UHUGEINT", "BIGNUM"},
+    "BOOLEAN": {"BOOLEAN"},
+    "DATE": {"DATE"},
+    "TIME": {"TIME"},
+    "TIMESTAMP": {
+        "TIMESTAMP",
+        "TIMESTAMP_S",
+        "TIMESTAMP_MS",
+        "TIMESTAMP_NS",
+        "TIMESTAMP WITH TIME ZONE",
+    },
+    # The last is DuckDB's type of a NULL that may be of any.
+    "VARCHAR": {"VARCHAR", "UUID", "JSON", '"NULL"'},
 }
-_LARGE_INTEGERS = {"HUGEINT", "UHUGEINT", "BIGNUM"}
-_MOMENTS = {
-    "TIMESTAMP",
-    "TIMESTAMP_S",
-    "TIMESTAMP_MS",
-    "TIMESTAMP_NS",
-    "TIMESTAMP WITH TIME ZONE",
-}
+"""Stored type -> the types that are stored as it."""
+
 _ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"}
-_TEXTS = {"UUID", "JSON", '"NULL"'}  # the last is DuckDB's type of a NULL that may be of any
 _BLANKS = " || ".join(f"chr({code})" for code in (9, 10, 13, 32, 160))
 """SQL of the blanks that may stand around an id: tab, line ends, blank, no-break blank."""
-
-_AS_THEY_ARE = {"UBIGINT", "BOOLEAN", "DATE", "TIME", "VARCHAR"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,8 +117,12 @@ def stage(
             if is_in_order:
                 connection.execute("SET preserve_insertion_order = true")
             with found.open(connection) as table:
-                remarks = _look(table, columns, found.shown)
-                types = _copy(connection, table, columns, ids, found.shown)
+                check_case(columns, table.names, found.shown)
+                # A column that is not there is refused next, with the names of others.
+                remarks = table.look([name for name in columns if name in table.types])
+                chosen, types = stored_columns(table, columns, ids, found.shown)
+                scanned = table.scan(columns)
+                connection.execute(f"CREATE TABLE staged AS SELECT {chosen} FROM {scanned}")
                 zoned = zoned_columns(table)
         except duckdb.Error as error:
             raise InvalidInputError(
@@ -131,28 +134,6 @@ def stage(
                 f"{found.shown} has no rows: there is nobody to release data about"
             )
         yield StagingTable(connection, types, n_records, remarks, zoned)
-
-
-def _look(table: Table, columns: Sequence[str], shown: str) -> list[Remark]:
-    """What to know about how the columns are read; refuses what would be read as it is not meant.
-
-    A column that is not there is not looked at.
-    """
-    check_case(columns, table.names, shown)
-    return table.look([name for name in columns if name in table.types])
-
-
-def _copy(
-    connection: duckdb.DuckDBPyConnection,
-    table: Table,
-    columns: Sequence[str],
-    ids: Sequence[str],
-    shown: str,
-) -> dict[str, str]:
-    """Copy the columns; the stored type of each."""
-    chosen, types = stored_columns(table, columns, ids, shown)
-    connection.execute(f"CREATE TABLE staged AS SELECT {chosen} FROM {table.scan(columns)}")
-    return types
 
 
 def zoned_columns(table: Table) -> frozenset[str]:
@@ -208,24 +189,13 @@ def store(what: str, expression: str, sql_type: str) -> tuple[str, str]:
         return f"CAST({expression} AT TIME ZONE 'UTC' AS TIME)", "TIME"
     if sql_type == "TIMESTAMPTZ_NS":  # DuckDB 2 knows no shorter way
         return f"CAST(CAST({expression} AS TIMESTAMPTZ) AS TIMESTAMP)", "TIMESTAMP"
-    stored = _stored_type(sql_type)
+    if re.fullmatch(r"DECIMAL\(\d+,\d+\)", sql_type):
+        return f"CAST({expression} AS {sql_type})", sql_type
+    known = "VARCHAR" if sql_type.startswith("ENUM(") else sql_type
+    stored = next((stored for stored, types in _STORED.items() if known in types), None)
     if stored is None:
         raise InvalidInputError(
             f"{what} has type {sql_type}: tacit reads texts, numbers, booleans, dates "
             "and times; turn it into one of these first"
         )
     return f"CAST({expression} AS {stored})", stored
-
-
-def _stored_type(sql_type: str) -> str | None:
-    if sql_type in _AS_THEY_ARE or re.fullmatch(r"DECIMAL\(\d+,\d+\)", sql_type):
-        return sql_type
-    if sql_type in _SMALL_INTEGERS:
-        return "BIGINT"
-    if sql_type in _LARGE_INTEGERS:
-        return "DECIMAL(38,0)"
-    if sql_type in _MOMENTS:
-        return "TIMESTAMP"
-    if sql_type in _TEXTS or sql_type.startswith("ENUM("):
-        return "VARCHAR"
-    return None
