@@ -202,7 +202,7 @@ class Attribute(Stored):
             case Categories(texts=texts) | Periods(texts=texts):
                 present = texts
             case Bins():
-                present = _bin_names(self.name, self.coding, self.sql_type)
+                present = self._bin_names(self.coding)
             case Groups(names=names):
                 present = names
         return (*present, *[None] * self.has_missing)
@@ -229,10 +229,25 @@ class Attribute(Stored):
             case Bins(cuts=cuts):
                 present = tuple(map(float, range(len(cuts) + 1)))
             case Periods(unit="month", texts=texts):
-                present = tuple(map(_month_number, texts))
+                pairs = (text.rsplit("-", 1) for text in texts)
+                present = tuple(12.0 * int(year) + int(month) for year, month in pairs)
             case _:
                 return numbers_of(self.letters)
         return (*present, *[None] * self.has_missing)
+
+    def _bin_names(self, bins: Bins) -> tuple[str, ...]:
+        between, has_days = [], bins.has_days
+        for low, high in pairwise(bins.cuts):
+            if is_integer(self.sql_type):
+                first, last = int(low) + 1, int(high)
+                to = "-" if first >= 0 else " to "
+                between.append(str(first) if first == last else f"{first}{to}{last}")
+            elif has_days:
+                day = str(date.fromisoformat(str(low)) + timedelta(days=1))
+                between.append(day if day == high else f"{day} to {high}")
+            else:
+                between.append(f"{label_of(low)} < {self.name} <= {label_of(high)}")
+        return (f"<={label_of(bins.cuts[0])}", *between, f">{label_of(bins.cuts[-1])}")
 
 
 def labels_of(letters: Sequence[Letter]) -> tuple[str, ...]:
@@ -264,40 +279,13 @@ def numbers_of(letters: Sequence[Letter]) -> Numbers:
             float(Fraction(letter) - min(exact)) if isinstance(letter, Decimal) else None
             for letter in letters
         )
-    numbers = [None if letter is None else _finite(letter) for letter in letters]
-    n_missing = sum(letter is None for letter in letters)
-    return tuple(numbers) if numbers.count(None) == n_missing < len(letters) else None
-
-
-def _finite(letter: Letter) -> float | None:
-    if not isinstance(letter, int | float | Decimal) or isinstance(letter, bool):
+    present = [letter for letter in letters if letter is not None]
+    is_line = all(
+        isinstance(letter, int | float | Decimal)
+        and not isinstance(letter, bool)
+        and isfinite(letter)
+        for letter in present
+    )
+    if not (present and is_line):
         return None
-    return float(letter) if isfinite(letter) else None
-
-
-def _month_number(text: str) -> float:
-    year, month = text.rsplit("-", 1)
-    return 12.0 * int(year) + int(month)
-
-
-def _bin_names(name: str, bins: Bins, sql_type: str) -> tuple[str, ...]:
-    if is_integer(sql_type):
-        between = [_whole_numbers(int(low), int(high)) for low, high in pairwise(bins.cuts)]
-    elif bins.has_days:
-        between = [_days(str(low), str(high)) for low, high in pairwise(bins.cuts)]
-    else:
-        labels = map(label_of, bins.cuts)
-        between = [f"{low} < {name} <= {high}" for low, high in pairwise(labels)]
-    return (f"<={label_of(bins.cuts[0])}", *between, f">{label_of(bins.cuts[-1])}")
-
-
-def _whole_numbers(low: int, last: int) -> str:
-    first = low + 1
-    if first == last:
-        return str(first)
-    return f"{first}-{last}" if first >= 0 else f"{first} to {last}"
-
-
-def _days(low: str, last: str) -> str:
-    first = str(date.fromisoformat(low) + timedelta(days=1))
-    return first if first == last else f"{first} to {last}"
+    return tuple(None if letter is None else float(letter) for letter in letters)

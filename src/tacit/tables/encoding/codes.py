@@ -100,27 +100,19 @@ def bin_sql(column: str, bins: Bins, sql_type: str) -> str:
     """The number of the bin that a value is in, if it is not missing."""
     if bins.has_days:
         column, sql_type = f"CAST({column} AS DATE)", "DATE"
-    below = (
-        f"WHEN {_below_sql(column, cut, sql_type)} THEN {level}"
-        for level, cut in enumerate(bins.cuts)
-    )
+    places, below = decimal_places(sql_type), []
+    for level, cut in enumerate(bins.cuts):
+        if isinstance(cut, str):
+            sql = f"CAST({quote_text(cut)} AS {sql_type})"
+        else:
+            sql = str(cut) if is_integer(sql_type) else f"CAST({quote_text(repr(cut))} AS DOUBLE)"
+        is_below = f"{column} <= {sql}"
+        if places is not None and isinstance(cut, str):
+            n_whole = len(cut.lstrip("-").partition(".")[0].lstrip("0"))
+            if n_whole > places[0]:  # beyond all values of the type
+                is_below = "false" if cut.startswith("-") else "true"
+        below.append(f"WHEN {is_below} THEN {level}")
     return f"CASE {' '.join(below)} ELSE {len(bins.cuts)} END"
-
-
-def _below_sql(column: str, cut: float | str, sql_type: str) -> str:
-    """Whether a value is at most the cut."""
-    places = decimal_places(sql_type)
-    if places is not None and isinstance(cut, str):
-        n_whole, _ = places
-        if len(cut.lstrip("-").partition(".")[0].lstrip("0")) > n_whole:
-            return "false" if cut.startswith("-") else "true"  # beyond all values of the type
-    return f"{column} <= {_cut_sql(cut, sql_type)}"
-
-
-def _cut_sql(cut: float | str, sql_type: str) -> str:
-    if isinstance(cut, str):
-        return f"CAST({quote_text(cut)} AS {sql_type})"
-    return str(cut) if is_integer(sql_type) else f"CAST({quote_text(repr(cut))} AS DOUBLE)"
 
 
 def period_sql(column: str, unit: Period) -> str:

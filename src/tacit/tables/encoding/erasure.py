@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -108,9 +107,27 @@ def erase(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> None:
     Cells go first, because records are found by their ids: after a kill, the same call finishes it.
     """
     places = find_places(snapshot, key, id_hashes)
-    if len(places):
-        _erase_cells(snapshot, places)
-        _erase_ids(snapshot, places)
+    if len(places) == 0:
+        return
+    x, no_cell = snapshot.x, snapshot.no_cell
+    dtype = np.min_scalar_type(no_cell).newbyteorder("<")
+    with atomic_file(snapshot.folder / CODES_FILE, mode=0o600) as file:
+        write_header(file, dtype, len(x))
+        for start in range(0, len(x), BATCH):
+            cells = x[start : start + BATCH].astype(dtype)
+            cells[_within(places, start, len(cells))] = no_cell
+            file.write(cells.data)
+    start = 0
+    with (
+        pq.ParquetFile(snapshot.ids_path) as before,
+        atomic_file(snapshot.ids_path, mode=0o600) as file,
+        pq.ParquetWriter(file, before.schema_arrow, compression="zstd") as writer,
+    ):
+        for ids in before.iter_batches(BATCH):
+            is_erased = np.zeros(len(ids), dtype=bool)
+            is_erased[_within(places, start, len(ids))] = True
+            writer.write_batch(without_ids(ids, is_erased))
+            start += len(ids)
 
 
 def find_places(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> Places:
@@ -127,36 +144,6 @@ def _find(snapshot: Snapshot, key: bytes, id_hashes: Collection[str]) -> list[tu
             f"SELECT row, hash FROM (SELECT row, {hashed} AS hash FROM {snapshot.ids_sql}) "
             "WHERE hash IN (SELECT hash FROM wanted)"
         ).fetchall()
-
-
-def _erase_cells(snapshot: Snapshot, places: Places) -> None:
-    x, no_cell = snapshot.x, snapshot.no_cell
-    dtype = np.min_scalar_type(no_cell).newbyteorder("<")
-    with atomic_file(snapshot.folder / CODES_FILE, mode=0o600) as file:
-        write_header(file, dtype, len(x))
-        for start in range(0, len(x), BATCH):
-            cells = x[start : start + BATCH].astype(dtype)
-            cells[_within(places, start, len(cells))] = no_cell
-            file.write(cells.data)
-
-
-def _erase_ids(snapshot: Snapshot, places: Places) -> None:
-    with (
-        pq.ParquetFile(snapshot.ids_path) as before,
-        atomic_file(snapshot.ids_path, mode=0o600) as file,
-    ):
-        _copy_ids(before, file, places)
-
-
-def _copy_ids(before: pq.ParquetFile, file: IO[bytes], places: Places) -> None:
-    """All ids, with NULL at these places."""
-    start, schema = 0, before.schema_arrow
-    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for ids in before.iter_batches(BATCH):
-            is_erased = np.zeros(len(ids), dtype=bool)
-            is_erased[_within(places, start, len(ids))] = True
-            writer.write_batch(without_ids(ids, is_erased))
-            start += len(ids)
 
 
 def without_ids(records: pa.RecordBatch, is_erased: NDArray[np.bool_]) -> pa.RecordBatch:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -211,7 +210,10 @@ def _bins(staged: StagingTable, name: str, cuts: Sequence[Any]) -> Bins:
         return Bins(cuts=tuple(dict.fromkeys(map(floor, cuts))))
     places = decimal_places(stored)
     if places is not None:  # in steps of the type, as for whole numbers
-        return Bins(cuts=tuple(dict.fromkeys(_rounded_down(cut, places[1]) for cut in cuts)))
+        step, context = Decimal(1).scaleb(-places[1]), Context(prec=_MOST_DIGITS)
+        # Of a float, the digits that are written.
+        numbers = (Decimal(str(cut)).quantize(step, ROUND_FLOOR, context) for cut in cuts)
+        return Bins(cuts=tuple(dict.fromkeys(map(plain_text, numbers))))
     if is_number(stored):
         floats = tuple(float(cut) + 0.0 for cut in cuts)  # -0.0 becomes 0.0
         if len(set(floats)) < len(floats):
@@ -223,13 +225,6 @@ def _bins(staged: StagingTable, name: str, cuts: Sequence[Any]) -> Bins:
     if stored == "DATE":  # noon is the same cut as the day
         cuts = [cut.date() if isinstance(cut, datetime) else cut for cut in cuts]
     return Bins(cuts=tuple(dict.fromkeys(map(str, cuts))))
-
-
-def _rounded_down(cut: float | Decimal, n_digits: int) -> str:
-    """The text of the greatest decimal with so many digits after the point that is no greater."""
-    number = Decimal(str(cut))  # of a float, the digits that are written
-    step = Decimal(1).scaleb(-n_digits)
-    return plain_text(number.quantize(step, ROUND_FLOOR, Context(prec=_MOST_DIGITS)))
 
 
 def _periods(staged: StagingTable, name: str, unit: Period) -> Periods:
@@ -303,13 +298,24 @@ def _values_at(staged: StagingTable, name: str, shares: Sequence[float]) -> tupl
 
 def _groups(staged: StagingTable, name: str, groups: Mapping[str, str]) -> Groups:
     """The groups that occur, in the order of the mapping."""
-    with _compared(staged, name, groups):
-        _refuse_misspelt(staged, name, groups)
-        _remark_unused(staged, name)
-        rows = staged.connection.execute(
-            "SELECT mapping.name, min(text), count(*) FROM occurring "
-            "LEFT JOIN mapping USING (text) GROUP BY mapping.name"
-        ).fetchall()
+    connection = staged.connection
+    connection.register("mapping", pa.table({"text": [*groups], "name": [*groups.values()]}))
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE occurring AS SELECT CAST(value AS VARCHAR) AS text, "
+        f"sum(times) AS times FROM {staged.values(name)} WHERE value IS NOT NULL GROUP BY text"
+    )
+    _refuse_misspelt(staged, name, groups)
+    # A list of codes names many values that no record has.
+    unused = connection.execute(
+        f"SELECT text FROM mapping ANTI JOIN occurring USING (text) WHERE text <> '{OTHERS}'"
+    ).fetchall()
+    if unused:
+        values = {"column": name, "values": len(unused), "example": unused[0][0]}
+        staged.remarks.append(Remark("unused_values", values))
+    rows = connection.execute(
+        "SELECT mapping.name, min(text), count(*) FROM occurring "
+        "LEFT JOIN mapping USING (text) GROUP BY mapping.name"
+    ).fetchall()
     found = set()
     for group, example, n_values in rows:
         if group is None and OTHERS not in groups:
@@ -320,23 +326,6 @@ def _groups(staged: StagingTable, name: str, groups: Mapping[str, str]) -> Group
         found.add(groups[OTHERS] if group is None else group)
     names = tuple(group for group in dict.fromkeys(groups.values()) if group in found)
     return Groups(names=names, group_of=dict(groups))
-
-
-@contextmanager
-def _compared(staged: StagingTable, name: str, groups: Mapping[str, str]) -> Iterator[None]:
-    """Tables ``mapping`` (text, name) and ``occurring`` (text, times) to compare."""
-    connection = staged.connection
-    mapping = pa.table({"text": [*groups], "name": [*groups.values()]})
-    connection.register("mapping", mapping)
-    connection.execute(
-        "CREATE TEMP TABLE occurring AS SELECT CAST(value AS VARCHAR) AS text, "
-        f"sum(times) AS times FROM {staged.values(name)} WHERE value IS NOT NULL GROUP BY text"
-    )
-    try:
-        yield
-    finally:
-        connection.execute("DROP TABLE occurring")
-        connection.unregister("mapping")
 
 
 def _refuse_misspelt(staged: StagingTable, name: str, groups: Mapping[str, str]) -> None:
@@ -352,16 +341,6 @@ def _refuse_misspelt(staged: StagingTable, name: str, groups: Mapping[str, str])
                 f"the mapping of {name} names {key!r}, which no record has, and not {value!r}, "
                 f"{have}: correct it, or give {value!r} a group, too"
             )
-
-
-def _remark_unused(staged: StagingTable, name: str) -> None:
-    """Remark how many values of the mapping no record has: a list of codes has many such."""
-    rows = staged.connection.execute(
-        f"SELECT text FROM mapping ANTI JOIN occurring USING (text) WHERE text <> '{OTHERS}'"
-    ).fetchall()
-    if rows:
-        values = {"column": name, "values": len(rows), "example": rows[0][0]}
-        staged.remarks.append(Remark("unused_values", values))
 
 
 def _n_occurring(staged: StagingTable, attribute: Attribute) -> int:

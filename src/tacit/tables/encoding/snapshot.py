@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hmac import compare_digest
@@ -185,27 +185,22 @@ class Snapshot:
 
     def check_seal(self, key: bytes, seal: str) -> None:
         """Raise unless the files are still those that were sealed under this key."""
-        try:
-            is_same = compare_digest(self.seal(key), seal)
-        except OSError:
-            is_same = False
-        if not is_same:
-            raise self._changed()
+        self._compare(self.seal, key, seal)
 
     def check(self, key: bytes, digest: str) -> None:
         """Raise unless the content still has this digest under this key."""
+        self._compare(self.digest, key, digest)
+
+    def _compare(self, digested: Callable[[bytes], str], key: bytes, recorded: str) -> None:
         try:
-            is_same = compare_digest(self.digest(key), digest)
+            is_same = compare_digest(digested(key), recorded)
         except (OSError, ValueError, KeyError, BadZipFile, pa.ArrowException, duckdb.Error):
             is_same = False
         if not is_same:
-            raise self._changed()
-
-    def _changed(self) -> InvalidInputError:
-        return InvalidInputError(
-            f"the snapshot in {self.folder} is not what it was when the ledger recorded it: "
-            "restore it from a backup"
-        )
+            raise InvalidInputError(
+                f"the snapshot in {self.folder} is not what it was when the ledger recorded it: "
+                "restore it from a backup"
+            )
 
     def _content(self) -> Iterator[bytes]:
         """Description, counts, cells and ids; each part tells where it ends.
@@ -220,20 +215,17 @@ class Snapshot:
             yield self.external_counts(external.name).astype("<i8").tobytes()
         for x in self.cells():
             yield x.astype("<u4").tobytes()
-        yield from self._id_texts()
+        typed = typed_id_sql([column.sql_type for column in self.encoding.ids])
+        with connect_reader() as connection:
+            ids = connection.sql(f"SELECT coalesce({typed}, '') AS id FROM {self.ids_sql}")
+            for batch in ids.to_arrow_reader(BATCH):
+                yield "".join(batch["id"].to_pylist()).encode()
 
     def cells(self) -> Iterator[Codes]:
         """The cells of all records in order, in batches."""
         x = self.x
         for start in range(0, len(x), BATCH):
             yield x[start : start + BATCH]
-
-    def _id_texts(self) -> Iterator[bytes]:
-        text = typed_id_sql([column.sql_type for column in self.encoding.ids])
-        with connect_reader() as connection:
-            ids = connection.sql(f"SELECT coalesce({text}, '') AS id FROM {self.ids_sql}")
-            for batch in ids.to_arrow_reader(BATCH):
-                yield "".join(batch["id"].to_pylist()).encode()
 
 
 def file_digests(files: Sequence[Path]) -> list[bytes]:

@@ -46,7 +46,12 @@ def read_texts(staged: StagingTable, column: Column, id_columns: Sequence[str]) 
     candidates = _candidates(column)
     if staged.types[column.name] != "VARCHAR" or not candidates:
         return False
-    n_texts, n_read = _count_read(staged, column.name, candidates)
+    are_read = (_count_sql(f"{_value_sql('value', each)} IS NOT NULL") for each in candidates)
+    [(n_texts, *counts)] = staged.connection.execute(
+        f"SELECT {_count_sql('value IS NOT NULL')}, {', '.join(are_read)} "
+        f"FROM {staged.values(column.name)}"
+    ).fetchall()
+    n_read = dict(zip(candidates, counts, strict=True))
     chosen = max(candidates, key=lambda each: n_read[each])  # of equals the first, the narrowest
     if n_read[chosen] <= _FEWEST_READ * n_texts:
         return False
@@ -96,17 +101,6 @@ def _value_sql(quoted: str, stored_type: str) -> str:
     return f"CASE WHEN regexp_full_match({text}, '{pattern}') THEN {value} END"
 
 
-def _count_read(
-    staged: StagingTable, name: str, candidates: Sequence[str]
-) -> tuple[int, dict[str, int]]:
-    """How many texts there are, and how many can be read as each type."""
-    read = (_count_sql(f"{_value_sql('value', each)} IS NOT NULL") for each in candidates)
-    [(n_texts, *n_read)] = staged.connection.execute(
-        f"SELECT {_count_sql('value IS NOT NULL')}, {', '.join(read)} FROM {staged.values(name)}"
-    ).fetchall()
-    return n_texts, dict(zip(candidates, n_read, strict=True))
-
-
 def _count_sql(condition: str) -> str:
     return f"coalesce(sum(times) FILTER ({condition}), 0)::BIGINT"
 
@@ -125,22 +119,15 @@ def _refuse_or_remark(
         values = {"column": column.name, "records": n_strays, "example": examples[0][0]}
         staged.remarks.append(Remark("strays_missing", values))
         return
-    noun = "numbers" if is_number(stored_type) else "ISO dates or times"
-    raise InvalidInputError(
-        f"{column.name} has texts that are no {noun} in {n_strays:,} of {staged.n_records:,} "
-        f"records: {_listed(examples, id_columns, n_strays)}; correct them, or count them as "
-        "missing",
-        suggestions=[Suggestion("create", {"stray": "missing"})],
-    )
-
-
-def _listed(
-    examples: Sequence[tuple[object, ...]], id_columns: Sequence[str], n_strays: int
-) -> str:
-    """Strays with the ids of their records."""
     shown = []
     for text, *ids in examples:
         pairs = [f"{name} {value}" for name, value in zip(id_columns, ids, strict=True)]
         shown.append(f"{text!r} ({', '.join(pairs)})")
     more = f" and {n_strays - len(shown):,} more" if n_strays > len(shown) else ""
-    return ", ".join(shown) + more
+    noun = "numbers" if is_number(stored_type) else "ISO dates or times"
+    raise InvalidInputError(
+        f"{column.name} has texts that are no {noun} in {n_strays:,} of {staged.n_records:,} "
+        f"records: {', '.join(shown)}{more}; correct them, or count them as "
+        "missing",
+        suggestions=[Suggestion("create", {"stray": "missing"})],
+    )
