@@ -67,11 +67,33 @@ def make_originals(place: Path) -> list[Path]:
     with make_clinic(place, n_records=120, everyone=0.9, external=["outcome"]) as study:
         study.set_party("lab-a", 0.4)
         study.set_collusion(Policy(everyone=0.9, sizes={2: 0.6}, groups={("lab-b", "lab-c"): 0.5}))
-        study.release("lab-c", "smoker", utility="information", bits=0.1, out=place / "0.csv")
-        study.release("lab-a", "age", utility="absolute", bits=0.1, out=place / "1.csv")
-        study.release("lab-b", "outcome", bits=0.05, out=place / "2.parquet")
-        study.release("lab-a", sql="smoker = 'yes' and age > 65", bits=0.1, out=place / "3.csv")
-        study.release("lab-c", "diagnosis", utility=costs, bits=0.1, out=place / "4.csv")
+        study.release(
+            "lab-c",
+            "smoker",
+            utility="information",
+            bits=0.1,
+            out=place / "0.csv",
+            accept=["disclosure"],
+        )
+        study.release(
+            "lab-a", "age", utility="absolute", bits=0.1, out=place / "1.csv", accept=["disclosure"]
+        )
+        study.release("lab-b", "outcome", bits=0.08, out=place / "2.parquet", accept=["disclosure"])
+        study.release(
+            "lab-a",
+            sql="smoker = 'yes' and age > 65",
+            bits=0.1,
+            out=place / "3.csv",
+            accept=["disclosure"],
+        )
+        study.release(
+            "lab-c",
+            "diagnosis",
+            utility=costs,
+            bits=0.1,
+            out=place / "4.csv",
+            accept=["disclosure"],
+        )
     folders = [place / "clinic", place / "closed"]
     shutil.copytree(*folders)
     with Study.open(folders[1]) as study:

@@ -63,12 +63,24 @@ def come_back(place: Path, visits: int) -> Iterator[Visit]:
             start, refusal = time.monotonic(), ""
             target = place / f"{number}.parquet"
             try:
-                study.release("returner", sql=asked, bits=0.01 + number / 10_000, out=target)
+                study.release(
+                    "returner",
+                    sql=asked,
+                    bits=0.01 + number / 10_000,
+                    out=target,
+                    accept=["disclosure"],
+                )
             except TacitError as error:
                 refusal = str(error)
             yield Visit(number, asked, time.monotonic() - start, refusal)
             if number in OTHERS:
-                study.release(OTHERS[number], "age", bits=0.02, out=place / "other.parquet")
+                study.release(
+                    OTHERS[number],
+                    "age",
+                    bits=0.02,
+                    out=place / "other.parquet",
+                    accept=["disclosure"],
+                )
 
 
 def main(visits: int) -> None:

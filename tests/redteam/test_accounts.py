@@ -52,7 +52,9 @@ def test_what_records_got_is_what_the_tables_say(tmp_path: Path) -> None:
         study.set_party("a", 0.9)
         study.set_party("b", 0.9)
         for number, (party, question) in enumerate(asked):
-            study.release(party, question, bits=0.2, out=tmp_path / f"{number}.csv")
+            study.release(
+                party, question, bits=0.2, out=tmp_path / f"{number}.csv", accept=["disclosure"]
+            )
     files = [read_release(tmp_path / f"{number}.csv") for number in range(len(asked))]
     patients = read_table(tmp_path / "patients.csv")
     x = [AGES_AND_DIAGNOSES.index(patients[name]) for name in patients]
@@ -87,9 +89,17 @@ def test_somebody_who_comes_back_and_changes_of_limits(tmp_path: Path) -> None:
             study.set_party(party, 0.3)
         for visit in range(6):
             asked = {"asked": "diagnosis"} if visit % 2 else {"sql": "age = 'old'"}
-            study.release("a", **asked, bits=0.04 + 0.01 * visit, out=tmp_path / "a.csv")
+            study.release(
+                "a",
+                **asked,
+                bits=0.04 + 0.01 * visit,
+                out=tmp_path / "a.csv",
+                accept=["disclosure"],
+            )
             if visit == 2:
-                study.release("b", sql="age = 'young'", out=tmp_path / "b.csv")
+                study.release(
+                    "b", sql="age = 'young'", out=tmp_path / "b.csv", accept=["disclosure"]
+                )
                 study.set_collusion(Policy(everyone=1.5, groups={("a", "b"): 0.7}))
                 study.set_party("a", 0.6)
             if visit == 4:

@@ -30,8 +30,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with make_hospital(place, name) as study:
             for party in ("lab-a", "lab-b"):
                 study.set_party(party, 0.5)
-            study.release("lab-a", "age", bits=0.2, out=place / f"{name}-a.csv")
-            study.release("lab-b", "diagnosis", bits=0.2, out=place / f"{name}-b.csv")
+            study.release(
+                "lab-a", "age", bits=0.2, out=place / f"{name}-a.csv", accept=["disclosure"]
+            )
+            study.release(
+                "lab-b", "diagnosis", bits=0.2, out=place / f"{name}-b.csv", accept=["disclosure"]
+            )
     return place
 
 
@@ -47,7 +51,7 @@ def answered(folder: Path, target: Path, wanted: tuple[str, str, float]) -> str:
     party, question, bits = wanted
     try:
         with Study.open(folder) as study:
-            study.release(party, question, bits=bits, out=target)
+            study.release(party, question, bits=bits, out=target, accept=["disclosure"])
     except TacitError as error:
         return str(error)
     return ""
@@ -69,8 +73,10 @@ def test_zeroed_states_would_break_a_limit(tmp_path: Path) -> None:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.35)
         study.set_collusion(Policy(sizes={2: 0.3}))
-        study.release("lab-a", "diagnosis", bits=0.2, out=tmp_path / "a.csv")
-        number = study.release("lab-b", "age", bits=0.2, out=tmp_path / "b.csv").entry
+        study.release("lab-a", "diagnosis", bits=0.2, out=tmp_path / "a.csv", accept=["disclosure"])
+        number = study.release(
+            "lab-b", "age", bits=0.2, out=tmp_path / "b.csv", accept=["disclosure"]
+        ).entry
     both = frozenset({"lab-a", "lab-b"})
     assert replay(tmp_path / "clinic").faults == []
     zeroed = replay(tmp_path / "clinic", {number: dict.fromkeys(range(8), 0)})

@@ -247,9 +247,11 @@ def test_a_receipt_from_before_the_delivery_is_still_good(tmp_path: Path) -> Non
     with make_clinic(tmp_path) as study:
         study.set_party("lab-a", 0.3)
         with pytest.raises(Interrupted):
-            study.release("lab-a", "age", out=tmp_path / "a.csv", progress=interrupt)
+            study.release(
+                "lab-a", "age", out=tmp_path / "a.csv", progress=interrupt, accept=["disclosure"]
+            )
         study.receipt(3).write(tmp_path / "early.json")
-        study.release("lab-a", "age", out=tmp_path / "a.csv")
+        study.release("lab-a", "age", out=tmp_path / "a.csv", accept=["disclosure"])
         found = study.verify(tmp_path / "early.json")
         assert found.is_whole
         assert any("before release 3 was delivered" in note for note in in_words(found.notes))

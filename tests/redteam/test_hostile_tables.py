@@ -40,7 +40,9 @@ def assert_usable(folder: Path, place: Path) -> None:
         study.set_party("lab", 0.2)
         asked, out = [study.attributes[0].name], place / "out.csv"
         try:
-            study.release("lab", asked, bits=0.1, out=out, notify=assert_one_note)
+            study.release(
+                "lab", asked, bits=0.1, out=out, notify=assert_one_note, accept=["disclosure"]
+            )
         except TacitError as error:
             assert_one_line(f"tacit: {error}\n")
     assert verify_study(folder).problems == ()

@@ -60,10 +60,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for party in ("lab-a", "lab-b"):
             study.set_party(party, 0.4)
         study.set_collusion(Policy(everyone=0.9, sizes={2: 0.5}))
-        study.release("lab-a", "diagnosis", bits=0.15, out=place / "a.csv")
-        study.release("lab-b", "age", bits=0.2, out=place / "b.csv")
-        study.release("lab-a", "age", bits=0.1, out=place / "c.csv")
-        study.release("lab-b", "ward", bits=0.05, out=place / "d.csv")
+        study.release("lab-a", "diagnosis", bits=0.15, out=place / "a.csv", accept=["disclosure"])
+        study.release("lab-b", "age", bits=0.2, out=place / "b.csv", accept=["disclosure"])
+        study.release("lab-a", "age", bits=0.1, out=place / "c.csv", accept=["disclosure"])
+        study.release("lab-b", "ward", bits=0.05, out=place / "d.csv", accept=["disclosure"])
     return place / "clinic"
 
 
@@ -80,7 +80,9 @@ def test_a_study_as_it_is(folder: Path) -> None:
 def test_a_ledger_on_a_server(tmp_path: Path, postgres_url: str) -> None:
     with make_hospital(tmp_path, ledger=postgres_url) as study:
         study.set_party("lab-a", 0.4)
-        study.release("lab-a", "diagnosis", bits=0.15, out=tmp_path / "a.csv")
+        study.release(
+            "lab-a", "diagnosis", bits=0.15, out=tmp_path / "a.csv", accept=["disclosure"]
+        )
     found = replayed(tmp_path / "clinic")
     assert found.faults == []
     assert found.compared > 2
@@ -92,7 +94,12 @@ def test_answers_that_are_judged_by_the_worst_level(tmp_path: Path) -> None:
             study.set_party(party, 0.4)
             for asked in ("diagnosis", "age"):
                 study.release(
-                    party, asked, bits=0.15, objective="worst-level", out=tmp_path / "a.csv"
+                    party,
+                    asked,
+                    bits=0.15,
+                    objective="worst-level",
+                    out=tmp_path / "a.csv",
+                    accept=["disclosure"],
                 )
     found = replayed(tmp_path / "clinic")
     assert found.faults == []
