@@ -14,6 +14,7 @@ import scipy
 from numpy.typing import NDArray
 
 from tacit.arrays import Array
+from tacit.auditing.exposure import Exposure
 from tacit.policy import Parties
 from tacit.scheme import Step
 
@@ -62,66 +63,76 @@ class Attack:
 def clopper_pearson(successes: int, records: int, confidence: float) -> tuple[float, float]:
     """Interval that holds the chance of success with at least this confidence, whatever it is."""
     tail = (1 - confidence) / 2
+    # SciPy as a whole: its parts load when they are used, and pages import this file.
     missed, quantile = records - successes, scipy.special.betaincinv
     low = quantile(successes, missed + 1, tail) if successes > 0 else 0.0
     high = quantile(successes + 1, missed, 1 - tail) if missed > 0 else 1.0
     return float(low), float(high)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """Records drawn from the design, and what was released about them.
+
+    Attributes:
+        releases: all releases, in order.
+        memory_laws: p(m, x) before each release and after the last, [m, x].
+        x_codes: the truth, [record]; used to count right guesses only.
+        letters: letters of every release, [record, release].
+    """
+
+    releases: Sequence[Step]
+    memory_laws: Sequence[Array]
+    x_codes: Letters
+    letters: Letters
+
+
 def attack(
-    parties: Parties,
-    releases: Sequence[Step],
-    memory_laws: Sequence[Array],
-    x_codes: Letters,
-    letters: Letters,
-    *,
-    predicted: float,
-    is_bound: bool,
-    confidence: float,
-    work: int,
+    parties: Parties, simulation: Simulation, exposure: Exposure, *, confidence: float, work: int
 ) -> Attack:
     """Guess every record from what ``parties`` received of it.
 
     Args:
         parties: who pools what.
-        releases: all releases, in order.
-        memory_laws: p(m, x) before each release, [m, x].
-        x_codes: the truth, [record]; used to count right guesses only.
-        letters: letters of every release, [record, release].
-        predicted: the chance of a right guess, or an upper bound on it.
-        is_bound: which of the two.
+        simulation: the records.
+        exposure: what predicts the chance of a right guess, or bounds it.
         confidence: of the interval.
         work: multiplications to spend; where they do not suffice, fewer records are attacked.
     """
+    releases, laws = simulation.releases, simulation.memory_laws
     seen = [index for index, release in enumerate(releases) if release.holders & {*parties}]
-    n_records = len(x_codes)
-    while _work(n_records, seen, releases, memory_laws) > work and n_records > _FEWEST_RECORDS:
+    n_records = len(simulation.x_codes)
+    while _work(n_records, seen, releases, laws) > work and n_records > _FEWEST_RECORDS:
         n_records = max(n_records // 2, _FEWEST_RECORDS)
-    x_codes = x_codes[:n_records]
-    tuples, row = np.unique(letters[:n_records, seen], axis=0, return_inverse=True)
+    letters = simulation.letters[:n_records, seen]
+    tuples, row = np.unique(letters, axis=0, return_inverse=True)
     row = row.reshape(-1)
-    p_x = memory_laws[0].sum(axis=0)
-    posterior = posteriors(tuples, seen, releases, memory_laws)
-    successes = int((posterior.argmax(axis=1)[row] == x_codes).sum())
+    posterior = posteriors(tuples, seen, releases, laws)
+    guesses = posterior.argmax(axis=1)[row]
+    successes = int((guesses == simulation.x_codes[:n_records]).sum())
     low, high = clopper_pearson(successes, n_records, confidence)
     weights = np.bincount(row) / n_records
-    bits = float(weights @ _divergences(posterior, p_x))
-    return Attack(n_records, successes, low, high, predicted, is_bound, bits)
+    bits = float(weights @ _divergences(posterior, laws[0].sum(axis=0)))
+    return Attack(
+        n_records,
+        successes,
+        low,
+        high,
+        predicted=exposure.guess_after,
+        is_bound=not exposure.is_exact,
+        simulated_bits=bits,
+    )
 
 
 def _work(
-    n_records: int,
-    seen: Sequence[int],
-    releases: Sequence[Step],
-    memory_laws: Sequence[Array],
+    n_records: int, seen: Sequence[int], releases: Sequence[Step], memory_laws: Sequence[Array]
 ) -> int:
     """Multiplications at most: sequences of letters seen, times states, times x.
 
     This depends on the design only. If it depended on the letters, the interval would not hold.
     """
     n_states, n_x = memory_laws[seen[0]].shape
-    n_rows = 1
-    work = 0
+    n_rows, work = 1, 0
     for index in range(seen[0], seen[-1] + 1):
         n_letters = releases[index].table.shape[-1]
         if index in seen:
@@ -197,29 +208,18 @@ def _follow(belief: _Belief, tuples: Letters, steps: Sequence[_Step], n_known: i
             second = belief.rows(middle, row[-1] + 1), tuples[cut:]
             halves = [_follow(*half, steps[index:], n_known) for half in (first, second)]
             return np.concatenate(halves)
-        if column is None:
-            belief = _unseen(belief, release)
+        if column is None:  # any letter may have been released
+            n_letters = release.table.shape[-1]
+            entry = np.repeat(np.arange(len(belief.row)), n_letters)
+            letter = np.tile(np.arange(n_letters), len(belief.row))
+            after = belief.row[entry]
         else:
             n_known = column + 1
             _, example = np.unique(_begin(tuples, n_known), return_index=True)
-            belief = _seen(belief, release, row[example], tuples[example, column])
+            entry, after = belief.entries_of(row[example])
+            letter = tuples[example, column][after]
+        belief = _moved(belief, release, entry, letter, after)
     return _summed(belief.mass, belief.row, len(tuples))
-
-
-def _seen(
-    belief: _Belief, release: Step, row: NDArray[np.intp], letter: NDArray[np.intp]
-) -> _Belief:
-    """The belief after rows of it saw a letter: b'(m', x) ∝ Σ_m b(m, x) c(letter | m, x)."""
-    entry, which = belief.entries_of(row)
-    return _moved(belief, release, entry, letter[which], which)
-
-
-def _unseen(belief: _Belief, release: Step) -> _Belief:
-    """The belief after a letter that was not seen: the sum over all letters."""
-    n_letters = release.table.shape[-1]
-    entry = np.repeat(np.arange(len(belief.row)), n_letters)
-    letter = np.tile(np.arange(n_letters), len(belief.row))
-    return _moved(belief, release, entry, letter, belief.row[entry])
 
 
 def _moved(
@@ -229,7 +229,7 @@ def _moved(
     letter: NDArray[np.intp],
     row: NDArray[np.intp],
 ) -> _Belief:
-    """Entries that meet a letter: their mass times c(letter | m, x) goes to (row, next state)."""
+    """Entries that meet a letter: b'(m', x) ∝ Σ_m b(m, x) c(letter | m, x) in the given rows."""
     before = belief.state[entry]
     after = release.next_state[before, letter]
     if (after < 0).any():  # cannot occur
@@ -237,21 +237,16 @@ def _moved(
             array[after >= 0] for array in (entry, letter, row, before, after)
         )
     by_letter = np.ascontiguousarray(release.channel.swapaxes(1, 2))  # [m, rhat, x]
-    return _merged(row, after, by_letter[before, letter] * belief.mass[entry])
-
-
-def _merged(row: NDArray[np.intp], state: NDArray[np.intp], mass: Array) -> _Belief:
-    """One entry for each (row, state) that is possible; the entries of a row sum to 1."""
-    n_states = int(state.max(initial=0)) + 1
-    code, group = np.unique(row * n_states + state, return_inverse=True)
-    summed = _summed(mass, group, len(code))
-    weight = summed.sum(axis=1)
+    n_states = int(after.max(initial=0)) + 1
+    code, group = np.unique(row * n_states + after, return_inverse=True)
+    mass = _summed(by_letter[before, letter] * belief.mass[entry], group, len(code))
+    weight = mass.sum(axis=1)
     if not weight.all():
-        code, summed, weight = code[weight > 0], summed[weight > 0], weight[weight > 0]
+        code, mass, weight = code[weight > 0], mass[weight > 0], weight[weight > 0]
     row = code // n_states
     # Bare products would leave the range of floats after many releases.
-    summed /= np.bincount(row, weights=weight)[row, None]
-    return _Belief(row, code % n_states, summed)
+    mass /= np.bincount(row, weights=weight)[row, None]
+    return _Belief(row, code % n_states, mass)
 
 
 def _summed(mass: Array, group: NDArray[np.intp], n_groups: int) -> Array:

@@ -11,6 +11,9 @@ from tacit.auditing.exposure import Exposure
 from tacit.auditing.inference import WHOLE, Inference
 from tacit.information.measures import MEASURES
 
+_LIMIT_TOL = 1e-9
+"""Bits by which a figure in double precision may exceed a limit that is met."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -36,6 +39,12 @@ class Finding:
     def told(self) -> tuple[Inference, ...]:
         """What it can tell about every variable, and last about the whole record."""
         return (*self.inferences, Inference(WHOLE, self.exposure))
+
+    @property
+    def is_above_limit(self) -> bool:
+        """Whether it has learned more than the limit allows."""
+        learned = self.exposure.mutual_information
+        return self.limit_bits is not None and learned > self.limit_bits + _LIMIT_TOL
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: bits, and probabilities where the name says chance; infinity is "inf"."""
@@ -68,10 +77,5 @@ def _nested(exposure: Exposure) -> dict[str, Any]:
         place = nested
         for key in outer:
             place = place.setdefault(key, {})
-        place[last] = _finite(figure)
+        place[last] = "inf" if isinf(figure) else figure  # JSON has no such number
     return nested
-
-
-def _finite(bits: float) -> float | str:
-    """Infinity as a string: JSON has no such number."""
-    return "inf" if isinf(bits) else bits

@@ -65,7 +65,10 @@ def path_bounds(
     p_x_occurring = p_x[p_x > 0]
     moves = list(_moves(p_x, releases))
     sums = _sums_of_peaks(moves)
-    ratios = _worst_ratios(moves, frozenset(lengths), len(p_x_occurring))
+    n_pairs = len(p_x_occurring) ** 2
+    work = n_pairs * sum(len(move.before) for move in moves)
+    is_small = n_pairs * max(move.n_after for move in moves) <= _PAIR_ENTRIES and work <= _PAIR_WORK
+    ratios = (_ratios_of_pairs if is_small else _ratios_of_all_pairs)(moves, lengths)
     return {
         n: Bounds(
             p_x=p_x,
@@ -119,23 +122,16 @@ def _sums_of_peaks(moves: Sequence[Moves]) -> list[float]:
     return sums
 
 
-def _worst_ratios(moves: Sequence[Moves], lengths: frozenset[int], n_x: int) -> dict[int, Array]:
-    """max_y log2 p(y | x) / p(y | x') for every pair, [x, x'], or one bound for all pairs, []."""
-    sizes = [move.n_after for move in moves]
-    work = n_x**2 * sum(len(move.before) for move in moves)
-    if n_x**2 * max(sizes) <= _PAIR_ENTRIES and work <= _PAIR_WORK:
-        return _ratios_of_pairs(moves, lengths, n_x)
-    return _ratios_of_all_pairs(moves, lengths)
-
-
-def _ratios_of_pairs(moves: Sequence[Moves], lengths: frozenset[int], n_x: int) -> dict[int, Array]:
+def _ratios_of_pairs(moves: Sequence[Moves], lengths: Collection[int]) -> dict[int, Array]:
     """max over paths of Σ_k log2 c_k(r_k | m, x) / c_k(r_k | m, x'), exact for every pair."""
+    n_x = moves[0].law.shape[1]
     worst = np.zeros((1, n_x, n_x))  # [m, x, x']; -inf where x cannot be in m
     found = {}
     for length, move in enumerate(moves, start=1):
         grown = np.full((move.n_after, n_x, n_x), -np.inf)
         for before, after, law in zip(move.before, move.after, _log2(move.law), strict=True):
-            x = _occurring(law)  # for other x this is no path: p(y | x) = 0
+            occurs = np.isfinite(law)  # for other x this is no path: p(y | x) = 0
+            x = slice(None) if occurs.all() else occurs  # a slice copies nothing
             ratios = worst[before, x] + (law[x, None] - law)
             grown[after, x] = np.maximum(grown[after, x], ratios)
         worst = grown
@@ -145,13 +141,7 @@ def _ratios_of_pairs(moves: Sequence[Moves], lengths: frozenset[int], n_x: int) 
     return found
 
 
-def _occurring(log_law: Array) -> slice | NDArray[np.intp]:
-    """The letters x of positive probability; as a slice, which copies nothing, where it is all."""
-    occurs = np.isfinite(log_law)
-    return slice(None) if occurs.all() else np.flatnonzero(occurs)
-
-
-def _ratios_of_all_pairs(moves: Sequence[Moves], lengths: frozenset[int]) -> dict[int, Array]:
+def _ratios_of_all_pairs(moves: Sequence[Moves], lengths: Collection[int]) -> dict[int, Array]:
     """The largest ratio over all pairs at each step, added along the worst path: never too small.
 
     An x' that cannot be in the state m makes the ratio infinite there, as it is already: every

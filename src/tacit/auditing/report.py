@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import Array
-from tacit.auditing.attack import Attack, attack
+from tacit.auditing.attack import Attack, Simulation, attack
 from tacit.auditing.disclosure import (
     Disclosure,
     Levels,
@@ -48,9 +48,6 @@ _PER_RECORDS = 1_000_000
 """People of whom disclosures are said where it is not known how many there are."""
 
 _INDENT = "  "
-
-_LIMIT_TOL = 1e-9
-"""Bits by which a figure in double precision may exceed a limit that is met."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -109,39 +106,28 @@ class Audit:
     @property
     def is_within_limits(self) -> bool:
         """Whether nobody listed has learned more than a standing limit allows."""
-        return not self._above_limits()
-
-    def _above_limits(self) -> list[Finding]:
-        return [
-            finding
-            for finding in self.findings
-            if finding.limit_bits is not None
-            and finding.exposure.mutual_information > finding.limit_bits + _LIMIT_TOL
-        ]
+        return not any(finding.is_above_limit for finding in self.findings)
 
     @property
     def verdict(self) -> str:
         """The audit in a sentence or two."""
-        return f"{self._verdict_on_limits()}; {self._verdict_on_attacks()}"
-
-    def _verdict_on_limits(self) -> str:
         above = [
             f"{each.name} ({figure_up(each.exposure.mutual_information)} of {each.limit_bits:g} "
             "bits)"
-            for each in self._above_limits()
+            for each in self.findings
+            if each.is_above_limit
         ]
         if above:
-            return f"ABOVE THE LIMIT: {', '.join(above)}"
-        if all(finding.limit_bits is None for finding in self.findings):
-            return "No limits stand"
-        listed = "listed " if self.coalitions_left_out else ""
-        return f"Every {listed}coalition is within its limits"
-
-    def _verdict_on_attacks(self) -> str:
-        failed = [each.name for each in self.findings if not each.attack.is_consistent]
+            limits = f"ABOVE THE LIMIT: {', '.join(above)}"
+        elif all(finding.limit_bits is None for finding in self.findings):
+            limits = "No limits stand"
+        else:
+            listed = "listed " if self.coalitions_left_out else ""
+            limits = f"Every {listed}coalition is within its limits"
+        failed = ", ".join(each.name for each in self.findings if not each.attack.is_consistent)
         if not failed:
-            return "every attack went as predicted."
-        return f"NOT AS PREDICTED: the attack of {', '.join(failed)}. Do not rely on these figures."
+            return f"{limits}; every attack went as predicted."
+        return f"{limits}; NOT AS PREDICTED: the attack of {failed}. Do not rely on these figures."
 
     @property
     def strongest(self) -> tuple[Finding, Inference]:
@@ -150,7 +136,13 @@ class Audit:
         Of coalitions that can tell the same, the smallest.
         """
         pairs = [(each, told) for each in self.findings for told in each.told]
-        return max(pairs, key=lambda pair: _strength(*pair))
+
+        def strength(pair: tuple[Finding, Inference]) -> tuple[float, ...]:
+            finding, told = pair
+            gain = round(told.gain, 4)  # as it is shown
+            return gain, 0.0 if gain else round(told.times_as_likely, 4), -len(finding.parties)
+
+        return max(pairs, key=strength)
 
     def __repr__(self) -> str:
         """How much was audited, and the verdict."""
@@ -177,7 +169,13 @@ class Audit:
                 "What one answer tells (pointwise maximal leakage), mostly and at worst:",
                 *worst_lines(self.findings),
                 "",
-                *self._attacks(),
+                *wrap(
+                    "Chance in % that one guess of a record's levels is right: before, predicted "
+                    "after, and observed on simulated records that the coalition guessed by its "
+                    "posterior. All intervals hold together with "
+                    f"{100 * self.confidence:g} % confidence."
+                ),
+                *attack_lines(self.findings),
             ]
         )
 
@@ -190,13 +188,11 @@ class Audit:
 
     def _heading(self) -> list[str]:
         releases = "1 release" if self.n_releases == 1 else f"{self.n_releases} releases"
-        lines = [
-            *wrap(
-                f"Audit of {releases} about {self.n_x:,} combinations of levels "
-                f"({self.entropy_bits:.4f} bits to learn)."
-            ),
-            "Leakage in bits about one record, rounded up.",
-        ]
+        lines = wrap(
+            f"Audit of {releases} about {self.n_x:,} combinations of levels "
+            f"({self.entropy_bits:.4f} bits to learn)."
+        )
+        lines.append("Leakage in bits about one record, rounded up.")
         if not all(finding.exposure.is_exact for finding in self.findings):
             lines.append("≤ marks an upper bound: the memory does not keep that coalition's law.")
         if self.coalitions_left_out:
@@ -205,17 +201,6 @@ class Audit:
                 more = f"{self.coalitions_left_out} more coalitions of the policy's sizes are"
             lines += wrap(f"{more} limited but not listed.")
         return lines
-
-    def _attacks(self) -> list[str]:
-        return [
-            *wrap(
-                "Chance in % that one guess of a record's levels is right: before, predicted "
-                "after, and observed on simulated records that the coalition guessed by its "
-                "posterior. All intervals hold together with "
-                f"{100 * self.confidence:g} % confidence."
-            ),
-            *attack_lines(self.findings),
-        ]
 
     def as_dict(self) -> dict[str, Any]:
         """The audit for machines, ready for JSON."""
@@ -236,12 +221,6 @@ class Audit:
             "strongest_inference": {"name": finding.name, **inference.as_dict()},
             "findings": [finding.as_dict() for finding in self.findings],
         }
-
-
-def _strength(finding: Finding, told: Inference) -> tuple[float, ...]:
-    """What the strongest inference has most of: what comes first counts first."""
-    gain = round(told.gain, 4)  # as it is shown
-    return gain, 0.0 if gain else round(told.times_as_likely, 4), -len(finding.parties)
 
 
 def audit(
@@ -267,8 +246,15 @@ def audit(
     Raises:
         InvalidInputError: there is nothing to audit, or an argument is out of range.
     """
-    _check(scheme, records, confidence)
-    variables = _attributes(scheme) if about is None else about
+    if not scheme.steps:
+        raise InvalidInputError("this scheme has no releases yet: release something, then audit")
+    if records < 1:
+        raise InvalidInputError(f"records is {records}: attack at least one simulated record")
+    if not 0 < confidence < 1:
+        raise InvalidInputError(f"confidence is {confidence}: give a number between 0 and 1")
+    attributes = scheme.attributes
+    if about is None and attributes is not None:
+        about = [read_variable(name, attributes, len(scheme.p_x)) for name in attributes.names]
     knowledge = _knowledge(scheme, [frozenset({party}) for party in sorted(scheme.parties)])
     alone = {party: infer_whole(known) for (party,), known in knowledge.items()}
     held = {party: told.exposure.mutual_information for party, told in alone.items()}
@@ -277,7 +263,7 @@ def audit(
     knowledge |= _knowledge(scheme, others)
     cells = scheme.p_x, scheme.class_of_x
     whole = {parties: infer_record(known, *cells) for parties, known in knowledge.items()}
-    on_classes = [class_variable(each, *cells) for each in variables]
+    on_classes = [class_variable(each, *cells) for each in about or ()]
     attacks = _attacks(scheme, whole, records, seed, confidence)
     findings = [
         Finding(
@@ -319,12 +305,6 @@ def _disclosed(
     return found, unfollowed
 
 
-def _attributes(scheme: Scheme) -> list[Variable]:
-    known = scheme.attributes
-    names = () if known is None else known.names
-    return [read_variable(name, known, len(scheme.p_x)) for name in names]
-
-
 def infer_held(
     scheme: Scheme, parties: Collection[str], variables: Iterable[Variable]
 ) -> tuple[Inference, ...]:
@@ -335,44 +315,32 @@ def infer_held(
     return (*told, infer_record(known, *cells))
 
 
-def _check(scheme: Scheme, records: int, confidence: float) -> None:
-    if not scheme.steps:
-        raise InvalidInputError("this scheme has no releases yet: release something, then audit")
-    if records < 1:
-        raise InvalidInputError(f"records is {records}: attack at least one simulated record")
-    if not 0 < confidence < 1:
-        raise InvalidInputError(f"confidence is {confidence}: give a number between 0 and 1")
-
-
 def _knowledge(scheme: Scheme, coalitions: list[Parties]) -> dict[Parties, Array | Bounds]:
     """The law p(y, class) where it is carried without a loss; else bounds."""
     laws = {parties: scheme.class_law(parties) for parties in coalitions}
-    lasts = {parties: _last(scheme, parties) for parties, law in laws.items() if law is None}
-    bounds = _path_bounds(scheme, set(lasts.values())) if lasts else {}
-    return {
-        parties: _tighter(bounds[lasts[parties]], scheme, parties) if law is None else law
+    # What is released after the last letter that parties received tells them nothing.
+    lasts = {
+        parties: max(n for n, step in enumerate(scheme.steps, 1) if step.holders & parties)
         for parties, law in laws.items()
+        if law is None
     }
-
-
-def _path_bounds(scheme: Scheme, lengths: set[int]) -> dict[int, Bounds]:
-    """Bounds by the memory's paths, on classes: a cell more of the same class adds nothing."""
-    finest = scheme.class_of_x
-    steps = [
-        replace(step, class_of_x=parent_classes(step.class_of_x, finest)) for step in scheme.steps
-    ]
-    return path_bounds(class_sums(finest, scheme.p_x), steps, lengths)
-
-
-def _tighter(bounds: Bounds, scheme: Scheme, parties: Parties) -> Bounds:
-    """Bounds by the releases up to a coalition's last, and by what is carried of it."""
-    least = min(bounds.information_bits, scheme.leakage(parties))
-    return replace(bounds, information_bits=least)
-
-
-def _last(scheme: Scheme, parties: Parties) -> int:
-    """How many releases there were when these parties last received something."""
-    return max(n for n, release in enumerate(scheme.steps, 1) if release.holders & parties)
+    bounds: dict[int, Bounds] = {}
+    if lasts:
+        finest = scheme.class_of_x  # another cell of the same class would add nothing
+        steps = [
+            replace(step, class_of_x=parent_classes(step.class_of_x, finest))
+            for step in scheme.steps
+        ]
+        bounds = path_bounds(class_sums(finest, scheme.p_x), steps, {*lasts.values()})
+    found: dict[Parties, Array | Bounds] = {}
+    for parties, law in laws.items():
+        if law is not None:
+            found[parties] = law
+        else:
+            paths = bounds[lasts[parties]]
+            carried = min(paths.information_bits, scheme.leakage(parties))
+            found[parties] = replace(paths, information_bits=carried)
+    return found
 
 
 def _attacks(
@@ -384,17 +352,13 @@ def _attacks(
 ) -> dict[Parties, Attack]:
     rng = np.random.default_rng(seed)
     x_codes = rng.choice(len(scheme.p_x), size=records, p=scheme.p_x)
-    letters = scheme.sample(x_codes, rng)
-    masses = memory_laws(scheme.p_x, scheme.steps)
+    laws = memory_laws(scheme.p_x, scheme.steps)
+    simulation = Simulation(scheme.steps, laws, x_codes, scheme.sample(x_codes, rng))
     return {
         parties: attack(
             parties,
-            scheme.steps,
-            masses,
-            x_codes,
-            letters,
-            predicted=told.exposure.guess_after,
-            is_bound=not told.exposure.is_exact,
+            simulation,
+            told.exposure,
             confidence=1 - (1 - confidence) / len(whole),
             work=_ATTACK_WORK // len(whole),
         )

@@ -28,8 +28,7 @@ _NEWS_GAIN, _NEWS_TIMES = 5e-5, 1.1
 
 def inference_in_words(finding: Finding, told: Inference) -> str:
     """The strongest inference, in a sentence."""
-    who = finding.name
-    exposure = told.exposure
+    who, exposure = finding.name, told.exposure
     if told.gain < _NEWS_GAIN:
         worst = max(finding.told, key=lambda each: each.times_as_likely)
         nothing = "Nothing can be guessed better than by the public counts"
@@ -93,8 +92,7 @@ def _growth(told: Inference) -> str:
 
 def _times(told: Inference) -> str:
     """How many times as likely, rounded up."""
-    mark = "" if told.exposure.is_exact else "≤"
-    return f"{mark}{times_in_words(max(0.0, told.exposure.pointwise_max))} times"
+    return f"{_mark(told)}{times_in_words(max(0.0, told.exposure.pointwise_max))} times"
 
 
 def guess_lines(findings: Sequence[Finding]) -> list[str]:
@@ -124,13 +122,13 @@ def _is_news(told: Inference) -> bool:
 
 def guess_row(told: Inference) -> list[str]:
     """Name, chances before and after, and worst answer."""
-    exposure, mark = told.exposure, "" if told.exposure.is_exact else "≤"
-    return [
-        f"{_INDENT}{told.about}",
-        _percent_up(exposure.guess_before),
-        mark + _percent_up(exposure.guess_after),
-        _times(told),
-    ]
+    return [f"{_INDENT}{told.about}", *_chances(told), _times(told)]
+
+
+def _chances(of: Finding | Inference) -> tuple[str, str]:
+    """Of a right guess, before and after."""
+    before, after = of.exposure.guess_before, of.exposure.guess_after
+    return _percent_up(before), _mark(of) + _percent_up(after)
 
 
 def average_lines(findings: Sequence[Finding]) -> list[str]:
@@ -154,10 +152,7 @@ def worst_lines(findings: Sequence[Finding]) -> list[str]:
     """The table of what single answers tell, and of the worst case."""
     measures = _columns(AuditTable.WORST)
     heads = [("", "who"), *(measure.heading for measure in measures)]
-    rows = [
-        [finding.name, *(_figure(finding, measure) for measure in measures)] for finding in findings
-    ]
-    return _table(heads, rows)
+    return _table(heads, [[each.name, *(_figure(each, m) for m in measures)] for each in findings])
 
 
 def _columns(table: AuditTable) -> list[LeakageMeasure]:
@@ -175,29 +170,26 @@ def _figure(finding: Finding, measure: LeakageMeasure) -> str:
 def attack_lines(findings: Sequence[Finding]) -> list[str]:
     """The table of attacks; chances in per cent."""
     heads = ["who", "before", "after", "observed", "from", "to", "records", "verdict"]
-    return _table([("", head) for head in heads], [_attack_row(finding) for finding in findings])
+    rows = []
+    for finding in findings:
+        attack = finding.attack
+        agrees, differs = ("within", "ABOVE") if attack.is_bound else ("agrees", "DIFFERS")
+        rows.append(
+            [
+                finding.name,
+                *_chances(finding),
+                f"{100 * attack.observed:.2f}",
+                f"{floor(attack.low * 1e4) / 100:.2f}",
+                _percent_up(attack.high),
+                f"{attack.records:,}",
+                agrees if attack.is_consistent else differs,
+            ]
+        )
+    return _table([("", head) for head in heads], rows)
 
 
-def _attack_row(finding: Finding) -> Sequence[str]:
-    exposure, attack = finding.exposure, finding.attack
-    if attack.is_bound:
-        verdict = "within" if attack.is_consistent else "ABOVE"
-    else:
-        verdict = "agrees" if attack.is_consistent else "DIFFERS"
-    return [
-        finding.name,
-        _percent_up(exposure.guess_before),
-        _mark(finding) + _percent_up(exposure.guess_after),
-        _percent(attack.observed),
-        _percent_down(attack.low),
-        _percent_up(attack.high),
-        f"{attack.records:,}",
-        verdict,
-    ]
-
-
-def _mark(finding: Finding) -> str:
-    return "" if finding.exposure.is_exact else "≤"
+def _mark(of: Finding | Inference) -> str:
+    return "" if of.exposure.is_exact else "≤"
 
 
 def _limit(bits: float | None) -> str:
@@ -268,16 +260,8 @@ def figure_up(bits: float, mark: str = "") -> str:
     return "∞" if isinf(bits) else f"{mark}{max(0, _ceiling(bits)) / 1e4:.4f}"
 
 
-def _percent(chance: float) -> str:
-    return f"{100 * chance:.2f}"
-
-
 def _percent_up(chance: float) -> str:
     return f"{_ceiling(chance) / 100:.2f}"
-
-
-def _percent_down(chance: float) -> str:
-    return f"{floor(chance * 1e4) / 100:.2f}"
 
 
 def _ceiling(figure: float) -> int:

@@ -82,14 +82,12 @@ def _letter_region(counts: NDArray[np.int64], confidence: float) -> tuple[Array,
     Each letter's [CP34] interval, shared out by Bonferroni. Given the rows, a count is a sum of
     unequal indicators: beyond its mean its tails are no heavier than binomial ([H56] Theorem 5).
     """
-    n = counts.sum()
     # Of two letters, one count determines the other: their intervals are one event.
     tail = (1 - confidence) / 2 / (len(counts) if len(counts) > 2 else 1)
-    low, high = np.zeros(len(counts)), np.ones(len(counts))
-    some, rest = counts > 0, counts < n
-    low[some] = betaincinv(counts[some], n - counts[some] + 1, tail)
-    high[rest] = betaincinv(counts[rest] + 1, n - counts[rest], 1 - tail)
-    return low, high
+    n = counts.sum()
+    low = betaincinv(np.maximum(counts, 1), n - counts + 1, tail)
+    high = betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - tail)
+    return np.where(counts > 0, low, 0.0), np.where(counts < n, high, 1.0)
 
 
 def _extreme_frequencies(channel: Array, low: Array, high: Array) -> Array | None:
