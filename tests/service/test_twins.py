@@ -178,6 +178,7 @@ SHELL = {
     "doctor": "is about the machine",
     "demo": "makes a study of its own",
     "docs": "are served at /help",
+    "measure": "needs no study, and reads files where it runs",
     "reproduce": "has nothing to do with a study",
 }
 """Commands for the shell alone, and why."""
