@@ -344,7 +344,7 @@ def _states_after(
         return [0] * records.n_records
     states = _load(store, release)
     if states is None:
-        raise MissingStatesError("the states before are not kept")
+        raise MissingStatesError(store.folder)
     return states
 
 

@@ -29,6 +29,12 @@ from tacit.tables.sources.source import AnyTable
 class MissingStatesError(DeliveryError):
     """The states before a release are not stored: write them with ``remember`` first."""
 
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"the states written to {folder} cannot be read again: check the disk and "
+            "ask for the same release again, which costs nothing"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class StateStore:

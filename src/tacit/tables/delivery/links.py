@@ -19,9 +19,10 @@ from tacit.sampling import pseudonyms
 from tacit.storage import atomic_file
 from tacit.tables.connection import quote_name
 from tacit.tables.delivery.release_file import Words, check_target, hexadecimal
+from tacit.tables.encoding.codes import ids_as_stored_sql
 from tacit.tables.encoding.snapshot import Snapshot
 from tacit.tables.sources.source import AnyTable
-from tacit.tables.sources.staging_table import StagingTable, stage
+from tacit.tables.sources.staging_table import stage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +74,13 @@ def link(snapshot: Snapshot, ids: AnyTable, pseudonym_key: Callable[[int], bytes
     """
     names = [column.name for column in snapshot.encoding.ids]
     with stage(ids, names, snapshot.folder.parent, ids=names) as table:
-        found = _known(snapshot, table, names)
+        asked = ids_as_stored_sql(snapshot.encoding)
+        is_same = " AND ".join(f"asked.id_{k} = held.id_{k}" for k in range(len(names)))
+        shown = ", ".join(f"held.id_{k} AS {quote_name(name)}" for k, name in enumerate(names))
+        found: pa.Table = table.connection.sql(
+            f"SELECT {shown}, row FROM {snapshot.ids_sql} AS held "
+            f"JOIN (SELECT DISTINCT {asked} FROM staged) AS asked ON {is_same} ORDER BY row"
+        ).to_arrow_table()
         listed = ", ".join(map(quote_name, names))
         distinct = f"SELECT count(*) FROM (SELECT DISTINCT {listed} FROM staged)"
         [(n_ids,)] = table.connection.execute(distinct).fetchall()
@@ -91,18 +98,3 @@ def party_words(n_records: int, pseudonym_key: Callable[[int], bytes]) -> Words:
         if len(np.unique(words)) == n_records:
             return words
         attempt += 1
-
-
-def _known(snapshot: Snapshot, table: StagingTable, names: list[str]) -> pa.Table:
-    """The ids that are in the study, as it stores them, each with its row there."""
-    asked = ", ".join(
-        f"TRY_CAST({quote_name(one.name)} AS {one.sql_type}) AS id_{k}"
-        for k, one in enumerate(snapshot.encoding.ids)
-    )
-    is_same = " AND ".join(f"asked.id_{k} = held.id_{k}" for k in range(len(names)))
-    shown = ", ".join(f"held.id_{k} AS {quote_name(name)}" for k, name in enumerate(names))
-    found: pa.Table = table.connection.sql(
-        f"SELECT {shown}, row FROM {snapshot.ids_sql} AS held "
-        f"JOIN (SELECT DISTINCT {asked} FROM staged) AS asked ON {is_same} ORDER BY row"
-    ).to_arrow_table()
-    return found

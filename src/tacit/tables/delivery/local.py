@@ -46,7 +46,7 @@ from tacit.tables.delivery.release_file import (
     without_collisions,
     write_release,
 )
-from tacit.tables.encoding.builder import build
+from tacit.tables.encoding.builder import build, write_header
 from tacit.tables.encoding.cohort import Admission, build_cohort
 from tacit.tables.encoding.column import Declaration
 from tacit.tables.encoding.erasure import erase, known_hashes
@@ -225,10 +225,7 @@ class StateFiles:
             return np.broadcast_to(np.uint8(0), (self.n_records,))
         states = self.load(release.name, release.n_states)
         if states is None:
-            raise MissingStatesError(
-                f"the states written to {self.folder} cannot be read again: check the disk and "
-                "ask for the same release again, which costs nothing"
-            )
+            raise MissingStatesError(self.folder)
         return states
 
     def load(self, name: str, n_states: int) -> Codes | None:
@@ -286,9 +283,8 @@ def _state_type(n_states: int) -> np.dtype[np.unsignedinteger]:
 
 def _header(n_records: int, dtype: np.dtype[np.unsignedinteger]) -> bytes:
     """What NumPy writes before this many numbers of this type."""
-    described = {"descr": dtype.str, "fortran_order": False, "shape": (n_records,)}
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, described)
+    write_header(header, dtype, n_records)
     return header.getvalue()
 
 

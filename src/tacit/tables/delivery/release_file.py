@@ -36,7 +36,6 @@ from tacit.sampling import Codes, IntegerChannel, keyed_digest
 from tacit.storage import atomic_file
 
 if TYPE_CHECKING:  # who only reads release files has not installed pyarrow
-    import duckdb
     import pyarrow as pa
 
 BATCH = 2**18
@@ -94,10 +93,6 @@ class Alphabet:
         labels = pa.array(self.labels, pa.string())
         rhat = pa.DictionaryArray.from_arrays(block.letters, labels)
         return pa.record_batch({"record": block.record, "rhat": rhat})
-
-    def line_endings(self) -> list[str]:
-        """What follows ``record`` in a line of CSV, for each letter."""
-        return [f",{_quoted(csv_text(label))}\n" for label in self.labels]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,9 +191,10 @@ def _write_csv(file: BinaryIO, alphabet: Alphabet, blocks: Iterator[Block]) -> N
     import pyarrow.compute as pc
 
     file.write(",".join(COLUMNS).encode() + b"\n")
-    endings = pa.array(alphabet.line_endings(), pa.string())
+    after = (f",{_quoted(csv_text(label))}\n" for label in alphabet.labels)
+    endings = pa.array(after, pa.string())
     for block in blocks:
-        record = _quoted_where_needed(_guarded_where_needed(block.record.cast(pa.string())))
+        record = _csv_fields(block.record.cast(pa.string()))
         lines = pc.binary_join_element_wise(record, endings.take(pa.array(block.letters)), "")
         file.write(_lengths_and_bytes(lines)[1])
 
@@ -300,25 +296,19 @@ def _is_guarded(text: str) -> bool:
     return bool(_GUARDED.match(text)) and not _NUMBER.fullmatch(text.lstrip(_GUARD))
 
 
-def _guarded_where_needed(texts: pa.StringArray) -> pa.StringArray:
+def _csv_fields(texts: pa.StringArray) -> pa.StringArray:
+    """Texts as fields of CSV. Pseudonyms stay what they are, and are seen to be so at once."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     content = bytes(_lengths_and_bytes(texts)[1])
-    if not any(sign in content for sign in _FORMULA_SIGNS):  # pseudonyms have none: be quick
+    if not any(sign in content for sign in (*_FORMULA_SIGNS, *_QUOTED_SIGNS)):
         return texts
-    if not pc.any(pc.match_substring_regex(texts, _GUARDED.pattern)).as_py():
+    # Dates and numbers have signs, too, but most of them need nothing.
+    changing = f'{_GUARDED.pattern}|[,"\\n\\r]'
+    if not pc.any(pc.match_substring_regex(texts, changing)).as_py():
         return texts
-    return pa.array(map(csv_text, texts.to_pylist()), pa.string())
-
-
-def _quoted_where_needed(texts: pa.StringArray) -> pa.StringArray:
-    import pyarrow as pa
-
-    content = bytes(_lengths_and_bytes(texts)[1])
-    if not any(sign in content for sign in _QUOTED_SIGNS):
-        return texts
-    return pa.array([_quoted(text) for text in texts.to_pylist()], pa.string())
+    return pa.array([_quoted(csv_text(text)) for text in texts.to_pylist()], pa.string())
 
 
 def _quoted(text: str) -> str:
@@ -483,30 +473,27 @@ class ByPublicId:
         self._letters[start : start + len(letters)] = letters
 
     def blocks(self, pool: ThreadPoolExecutor) -> Iterator[Block]:
-        """All records, sorted by DuckDB, which spills to disk what does not fit."""
+        """The records that are left, sorted by DuckDB, which spills to disk what does not fit.
+
+        A single id of a plain type keeps it. Any other is text, several are a JSON array of texts.
+        """
         del pool  # DuckDB brings its own threads
         from tacit.tables.connection import connect_file
 
         with TemporaryDirectory() as folder, connect_file(Path(folder)) as connection:
-            rows = connection.sql(_sorted_ids_sql(connection, self._ids_sql))
+            ids = connection.sql(f"SELECT * EXCLUDE (row) FROM {self._ids_sql}")
+            texts = ", ".join(f"{name}::VARCHAR" for name in ids.columns)
+            if len(ids.columns) > 1:
+                record = f"to_json([{texts}])::VARCHAR"
+            else:
+                record = ids.columns[0] if str(ids.types[0]) in _PLAIN_TYPES else texts
+            rows = connection.sql(
+                f"SELECT {record} AS record, row FROM {self._ids_sql} "
+                f"WHERE {ids.columns[0]} IS NOT NULL ORDER BY {', '.join(ids.columns)}"
+            )
             for batch in rows.to_arrow_reader(BATCH):
-                record, row = batch.columns
-                yield Block(record, self._letters[row.to_numpy()])
-
-
-def _sorted_ids_sql(connection: duckdb.DuckDBPyConnection, ids_sql: str) -> str:
-    """The query for ``record`` and its row in the snapshot, sorted by id; none that was erased.
-
-    A single id of a plain type keeps it. Any other is text, several are a JSON array of texts.
-    """
-    ids = connection.sql(f"SELECT * EXCLUDE (row) FROM {ids_sql}")
-    texts = ", ".join(f"{name}::VARCHAR" for name in ids.columns)
-    if len(ids.columns) > 1:
-        record = f"to_json([{texts}])::VARCHAR"
-    else:
-        record = ids.columns[0] if str(ids.types[0]) in _PLAIN_TYPES else texts
-    rows = f"SELECT {record} AS record, row FROM {ids_sql} WHERE {ids.columns[0]} IS NOT NULL"
-    return f"{rows} ORDER BY {', '.join(ids.columns)}"
+                records, row = batch.columns
+                yield Block(records, self._letters[row.to_numpy()])
 
 
 def batches(n_records: int) -> Iterator[range]:
@@ -574,7 +561,12 @@ def write_release(
         digest = ContentDigest(release.digest_key)
         write(file, release.alphabet, digest.follow(blocks, release.alphabet, pool, steps.add))
         content = digest.hexdigest()
-        _refuse_other_content(target, content, expected)
+        if expected not in (None, content):
+            raise DeliveryError(
+                f"the release comes out differently from when it was first delivered, so {target} "
+                "was not written: ask for it again if records were erased meanwhile; else the "
+                "snapshot or the key was changed: verify the study"
+            )
     return content
 
 
@@ -584,15 +576,6 @@ def digest_release(release: RecordedRelease, blocks: Iterator[Block]) -> str:
     for block in blocks:
         digest.update(content_of_columns(release.alphabet.columns(block)))
     return digest.hexdigest()
-
-
-def _refuse_other_content(target: Path, found: str, expected: str | None) -> None:
-    if expected is not None and found != expected:
-        raise DeliveryError(
-            f"the release comes out differently from when it was first delivered, so {target} was "
-            "not written: ask for it again if records were erased meanwhile; else the snapshot or "
-            "the key was changed: verify the study"
-        )
 
 
 def not_written(target: Path, told: str) -> DeliveryError:

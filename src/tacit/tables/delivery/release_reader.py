@@ -90,20 +90,14 @@ def read_texts(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.str_]]:
 
 def _letters_of(path: Path, columns: Columns, labels: Sequence[str]) -> NDArray[np.int64]:
     """The letter of each record."""
-    if [*columns] != COLUMNS:
-        raise _not_as_certified(path, f"the columns {', '.join(columns)}")
     place_of = {text: place for place, text in enumerate(labels)}
     try:
         return np.array([place_of[text] for text in columns["rhat"]], dtype=np.int64)
     except KeyError as error:
-        raise _not_as_certified(path, f"the entry {error.args[0]!r}") from None
-
-
-def _not_as_certified(path: Path, seen: str) -> InvalidInputError:
-    return InvalidInputError(
-        f"{path} has {seen}, which its certificate does not know: "
-        "put the certificate of this very release beside it"
-    )
+        raise InvalidInputError(
+            f"{path} has the entry {error.args[0]!r}, which its certificate does not know: "
+            "put the certificate of this very release beside it"
+        ) from None
 
 
 def _read(path: Path) -> Iterator[Columns]:

@@ -68,6 +68,14 @@ def levels_sql(connection: duckdb.DuckDBPyConnection, encoding: Encoding, *also:
     return f"SELECT {', '.join(chosen)} FROM staged {' '.join(joins)}"
 
 
+def ids_as_stored_sql(encoding: Encoding) -> str:
+    """SQL of ``id_0``... from a table's ids, as the study stores them; NULL where none is such."""
+    return ", ".join(
+        f"TRY_CAST({quote_name(one.name)} AS {one.sql_type}) AS id_{k}"
+        for k, one in enumerate(encoding.ids)
+    )
+
+
 def codes_sql(levels_from: str, encoding: Encoding) -> str:
     """A query for ``id_0``..., ``x`` and ``r_0``... over what ``levels_sql`` gives."""
     ids = [f"id_{k}" for k in range(len(encoding.ids))]

@@ -20,7 +20,7 @@ from tacit.errors import InvalidInputError
 from tacit.storage import atomic_file
 from tacit.tables.connection import connect_reader, quote_name
 from tacit.tables.encoding.builder import write_header
-from tacit.tables.encoding.codes import Encoding
+from tacit.tables.encoding.codes import Encoding, ids_as_stored_sql
 from tacit.tables.encoding.ids import keyed_id_sql, keyed_person_sql
 from tacit.tables.encoding.snapshot import BATCH, CODES_FILE, Snapshot
 from tacit.tables.sources.source import AnyTable
@@ -56,10 +56,7 @@ def hash_ids(encoding: Encoding, ids: AnyTable, key: bytes, folder: Path) -> Has
         folder: below which the ids are copied meanwhile.
     """
     names = [column.name for column in encoding.ids]
-    stored = ", ".join(
-        f"TRY_CAST({quote_name(one.name)} AS {one.sql_type}) AS id_{k}"
-        for k, one in enumerate(encoding.ids)
-    )
+    stored = ids_as_stored_sql(encoding)
     hashed = keyed_id_sql([column.sql_type for column in encoding.ids], key)
     person = keyed_person_sql(len(names), key)
     is_empty = " OR ".join(f"{quote_name(name)} IS NULL" for name in names)

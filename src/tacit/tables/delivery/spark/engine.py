@@ -327,10 +327,7 @@ def _after(
         return read_folder(session, records.place).selectExpr("row", "x", "0 AS state")
     folder = states.kept(release.name)
     if folder is None:
-        raise MissingStatesError(
-            f"the states written to {states.folder} cannot be read again: check the disk and "
-            "ask for the same release again, which costs nothing"
-        )
+        raise MissingStatesError(states.folder)
     return read_folder(session, folder)
 
 
