@@ -92,7 +92,8 @@ def test_a_curve_compares_with_no_cap_where_there_is_one(fresh: Path) -> None:
 
 
 def test_a_curve_is_drawn(used: Path) -> None:
-    words = ["quote", used, "lab-a", "age", "--bits", 0.05, "--plot"]
+    done("party", "add", used, "lab-c", "--limit", 0.3)
+    words = ["quote", used, "lab-c", "age", "--bits", 0.1, "--plot"]
     done(*words, "curve.png")
     assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
     done(*words, "curve.svg")
