@@ -115,13 +115,8 @@ def test_no_release_is_written_over_the_studys_own_files(tmp_path: Path, place: 
 
 
 def test_a_password_of_the_source_is_never_shown(tmp_path: Path) -> None:
-    with make_clinic(tmp_path) as study:
-        study.set_party("lab", 0.3)
-        source = "postgresql://me:s3cret@127.0.0.1:1/db#patients"
-        on_server = {"source": source, "file": None}
-        study.configuration = study.configuration.model_copy(update=on_server)
-        with pytest.raises(InvalidInputError) as refusal:
-            study.release("lab", "diagnosis", out=tmp_path / "lab.csv")
+    with make_clinic(tmp_path) as study, pytest.raises(InvalidInputError) as refusal:
+        study.extend("postgresql://me:s3cret@127.0.0.1:1/db#patients")
     assert "s3cret" not in str(refusal.value)
     assert "s3cret" not in str([each.as_dict() for each in refusal.value.suggestions])
     assert "127.0.0.1" in str(refusal.value)

@@ -132,7 +132,7 @@ def test_a_limit_is_explained_by_the_best_that_it_allows(coins: Study) -> None:
 
 
 def test_an_attribute_with_very_many_levels_is_explained_by_a_bound(tmp_path: Path) -> None:
-    rows = [(n, n % 300) for n in range(900)]
+    rows = [(n, f"level {n % 300}") for n in range(900)]
     table = write_rows(tmp_path / "many.csv", rows, ("id", "level"))
     with Study.create(tmp_path / "s", table, id="id", private=["level"], ledger="folder") as study:
         [meaning] = study.explain_limit(1.0)
