@@ -252,7 +252,7 @@ def _moved(
 def _summed(mass: Array, group: NDArray[np.intp], n_groups: int) -> Array:
     """Sums of ``mass`` [entry, x] by group, [group, x]."""
     order = np.argsort(group, kind="stable")
-    if (np.diff(order) != 1).any():
+    if (np.diff(order) != 1).any():  # else they are sorted already, and need no copy
         mass, group = mass[order], group[order]
     first = np.flatnonzero(np.diff(group, prepend=-1))
     if len(first) == len(mass) == n_groups:

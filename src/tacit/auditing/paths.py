@@ -88,6 +88,7 @@ def _moves(p_x: Array, releases: Sequence[Step]) -> Iterator[Moves]:
         law = np.where((mass[:, occurs] > 0)[..., None], release.channel[:, occurs], 0.0)
         is_possible = (release.next_state >= 0) & law.any(axis=1)
         before, letter = np.nonzero(is_possible)
+        # By the state after it, so that ``_gathered`` reduces runs of neighbours.
         order = np.argsort(release.next_state[before, letter], kind="stable")
         before, letter = before[order], letter[order]
         after = release.next_state[before, letter]

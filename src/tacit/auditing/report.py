@@ -195,11 +195,12 @@ class Audit:
         lines.append("Leakage in bits about one record, rounded up.")
         if not all(finding.exposure.is_exact for finding in self.findings):
             lines.append("≤ marks an upper bound: the memory does not keep that coalition's law.")
-        if self.coalitions_left_out:
-            more = "1 more coalition of the policy's sizes is"
-            if self.coalitions_left_out > 1:
-                more = f"{self.coalitions_left_out} more coalitions of the policy's sizes are"
-            lines += wrap(f"{more} limited but not listed.")
+        n = self.coalitions_left_out
+        if n > 0:
+            coalitions, are = ("coalition", "is") if n == 1 else ("coalitions", "are")
+            lines += wrap(
+                f"{n} more {coalitions} of the policy's sizes {are} limited but not listed."
+            )
         return lines
 
     def as_dict(self) -> dict[str, Any]:
@@ -255,6 +256,7 @@ def audit(
     attributes = scheme.attributes
     if about is None and attributes is not None:
         about = [read_variable(name, attributes, len(scheme.p_x)) for name in attributes.names]
+    # What parties hold on their own decides which coalitions are worth a listing.
     knowledge = _knowledge(scheme, [frozenset({party}) for party in sorted(scheme.parties)])
     alone = {party: infer_whole(known) for (party,), known in knowledge.items()}
     held = {party: told.exposure.mutual_information for party, told in alone.items()}

@@ -190,6 +190,7 @@ class CorrectedScores:
             start[at_each] = found[sample[which], at] + sign[which] * distance * error[which]
             mine = samples.take(sample[which])
             beta, is_solved = _solve(mine, start, is_free[which])
+            # The next test of this end is near, so its search starts at these roots.
             last[which[is_solved]] = beta[is_solved]
             room = sign[which] * _standard_scores(mine, beta, at) + quantile
             return np.where(is_solved, room, np.nan)

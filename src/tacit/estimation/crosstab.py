@@ -259,13 +259,11 @@ def _cells(
     group: tuple[str, ...], levels: Sequence[tuple[str, ...]], found: Estimate
 ) -> Iterator[Cell]:
     for r, level in enumerate(levels):
-        if found.is_known(r):
-            low, high = found.intervals[r]
-            share, error = float(found.frequencies[r]), float(found.standard_errors[r])
-            yield Cell(group, level, found.n, share, error, float(low), float(high))
-        else:
-            low, high = found.bounds[r]
-            yield Cell(group, level, found.n, None, None, float(low), float(high))
+        is_known = found.is_known(r)
+        low, high = (found.intervals if is_known else found.bounds)[r].tolist()
+        share = float(found.frequencies[r]) if is_known else None
+        error = float(found.standard_errors[r]) if is_known else None
+        yield Cell(group, level, found.n, share, error, low, high)
 
 
 def _odds_ratios(

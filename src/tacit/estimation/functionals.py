@@ -127,7 +127,7 @@ class Reading:
     def contrast(self, weights: Array, rank: int) -> Contrast:
         """Estimate and interval of Σ_r weights[r] f(r)."""
         w = self.letter_weights(weights, rank)
-        whole = np.round(weights)
+        whole = np.round(weights)  # a weight of 1e-17 is noise of the decomposition
         tidy = np.where(abs(weights - whole) <= RANK_TOL, whole, weights) + 0.0  # no minus zero
         moment, is_total = self.variance(w, tidy)
         test = _ScoreTest(

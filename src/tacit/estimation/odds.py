@@ -76,6 +76,7 @@ def log_odds_ratio(
     basis = np.linalg.svd(held)[2][2:]
     allowed = quantile**2 / counts.sum() - 2 * top
     middle = float(np.clip(signs @ start, -_FARTHEST, _FARTHEST))
+    # A profile for each end: its searches start where the last one on that side ended.
     low, high = (
         _interval_end(
             _Profile(shares, rows, signs, basis @ start, basis, allowed).excess, middle, sign

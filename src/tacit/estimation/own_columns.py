@@ -88,6 +88,7 @@ def group_rows(own: Mapping[str, Any], n: int) -> tuple[list[tuple[str, ...]], N
                 f"{name} has another value in each of {n:,} rows, so it makes no groups: give only "
                 "columns that make groups"
             )
+        # Only groups that occur get a number, so that products of levels stay small.
         both, place = np.unique(group_of_row * len(levels) + level, return_inverse=True)
         group_of_row = place.astype(np.intp)
         if len(both) > _MOST_GROUPS:
@@ -126,6 +127,7 @@ def own_numbers(
         records: ids of the rows, which are no numbers to reckon with.
     """
     values = _one_column(name, column, n)
+    # A few rows first: nearly every column differs there, and making texts of all takes long.
     if records is not None and all(
         np.array_equal(values[:some].astype(str), records[:some]) for some in (_MANY_ROWS, n)
     ):
