@@ -58,6 +58,14 @@ def _commands(out: Path) -> Iterator[list[str]]:
     table, groups = str(out / "first.csv"), f"education:map={out / 'education.json'}"
     private = ["--private", "age:cut=30,45,60", "--private", groups, "--private", "income"]
     limits = ["--everyone", "0.9", "--ledger", "folder"]
+    held = [
+        "--held",
+        f"registry={out / 'sent-2019.csv'}",
+        "--held",
+        f"lab-a={out / 'sent-2021.csv'}",
+    ]
+    about = ["--id", "person", "--secret", "income", "--known", "age", "--known", "education"]
+    yield ["measure", table, *about, *held, "--same", "registry:decade=age", "--no-learner"]
     yield ["init", clinic, "--table", table, "--id", "person", *private, *limits]
     yield ["plan", clinic, "education", "--correct", "60"]
     yield ["party", "add", clinic, "lab-a", "--limit", "0.3"]
@@ -136,9 +144,20 @@ def write_people(out: Path) -> None:
 
 
 def _write_changes(out: Path) -> None:
-    """Those of the people that the study begins with, those who come later, and who leave."""
+    """People that the study begins with, who come later, who leave; and files sent long ago."""
     header, *people = (out / "people.csv").read_text().splitlines(keepends=True)
     first, newcomers = people[:-_NEWCOMERS], people[-_NEWCOMERS:]
     (out / "first.csv").write_text("".join([header, *first]))
     (out / "newcomers.csv").write_text("".join([header, *newcomers]))
+    rows = list(csv.DictReader([header, *first]))
+    with (
+        (out / "sent-2019.csv").open("w", newline="") as early,
+        (out / "sent-2021.csv").open("w", newline="") as late,
+    ):
+        csv.writer(early).writerow(("person", "decade", "income"))
+        csv.writer(early).writerows(
+            (row["person"], row["age"][:1], row["income"]) for row in rows[::3]
+        )
+        csv.writer(late).writerow(("person", "age", "education"))
+        csv.writer(late).writerows((row["person"], row["age"], row["education"]) for row in rows)
     (out / "leavers.csv").write_text("".join([header, *first[:_LEAVERS]]))
