@@ -242,16 +242,15 @@ def add_weights(frame: Any, column: NoisyColumn, name: str) -> Any:
 def inverse_of(channel: Array, levels: Sequence[str]) -> Array:
     """w[rhat, r] with A w = 1, of least variance for equally likely r."""
     used = channel.max(axis=0) > 0
-    reference = channel[:, used].mean(axis=0)
-    scaled = channel[:, used] / np.sqrt(len(channel) * reference)
-    left, singular, right = np.linalg.svd(scaled, full_matrices=False)
+    scale = np.sqrt(len(channel) * channel[:, used].mean(axis=0))
+    left, singular, right = np.linalg.svd(channel[:, used] / scale, full_matrices=False)
     if len(singular) < len(channel) or singular.min() <= RANK_TOL:
         raise InvalidInputError(
             f"the release does not tell all of {', '.join(levels)} apart: only sums of shares can "
             "be estimated (tacit estimate); ask the custodian for a release that uses every level"
         )
     inverse = np.zeros(channel.shape[::-1])
-    inverse[used] = (left / singular @ right).T / np.sqrt(len(channel) * reference)[:, None]
+    inverse[used] = (left / singular @ right / scale).T
     return inverse
 
 

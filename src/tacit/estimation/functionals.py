@@ -79,15 +79,14 @@ class Reading:
         return int(self.counts.sum())
 
     @cached_property
-    def reference(self) -> Array:
-        """p(rhat) for equally likely r: what weights are made best for; no data in it."""
-        return np.asarray(self.channel.mean(axis=0))
+    def scale(self) -> Array:
+        """√(p(rhat) |R|) for equally likely r: what weights are made best for; no data in it."""
+        return np.asarray(np.sqrt(len(self.channel) * self.channel.mean(axis=0)))
 
     @cached_property
     def svd(self) -> tuple[Array, Array, Array]:
         """U [r, all], singular values, Vᵀ of the channel in the geometry of ``RANK_TOL``."""
-        scaled = self.channel / np.sqrt(len(self.channel) * self.reference)
-        left, singular, right = np.linalg.svd(scaled)
+        left, singular, right = np.linalg.svd(self.channel / self.scale)
         return left, singular, right
 
     @cached_property
@@ -109,8 +108,7 @@ class Reading:
         """The w of least variance for equally likely r among those with A w = ``weights``."""
         left, singular, right = self.svd
         coordinates = (weights @ left[:, :rank]) / singular[:rank]
-        scale = np.sqrt(len(self.channel) * self.reference)
-        return np.asarray(coordinates @ right[:rank] / scale)
+        return np.asarray(coordinates @ right[:rank] / self.scale)
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """A readable basis of what n letters resolve: reduced row echelon, pivots in order."""
