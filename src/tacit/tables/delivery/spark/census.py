@@ -110,8 +110,20 @@ class ValueTable(StagingTable):
     def values(self, name: str) -> str:
         """The table of a column's values: ``value``, and how many ``times``."""
         if name not in self.tables:
+            columns = self.staged.groupBy(quote_column(name)).count()
+            counted = columns.limit(MOST_VALUES + 1).toArrow()
+            if counted.num_rows > MOST_VALUES:
+                raise InvalidInputError(
+                    f"{name} has more than {MOST_VALUES:,} different values, and Spark's driver "
+                    "looks at no more: round them in the table first"
+                )
             self.tables[name] = f"values_{len(self.tables)}"
-            self._collect(name)
+            self.connection.register("counted", counted.rename_columns(["value", "times"]))
+            self.connection.execute(
+                f"CREATE TABLE {self.tables[name]} AS "
+                f"SELECT CAST(value AS {self.types[name]}) AS value, times FROM counted"
+            )
+            self.connection.unregister("counted")
         return self.tables[name]
 
     def retype(self, name: str, stored_type: str, convert: Callable[[str], str]) -> None:
@@ -135,20 +147,6 @@ class ValueTable(StagingTable):
             self.staged[quote_column(name)].isin([value for (value,) in rows])
         )
         return [tuple(row) for row in wanted.orderBy(columns).limit(n).collect()]
-
-    def _collect(self, name: str) -> None:
-        counted = self.staged.groupBy(quote_column(name)).count().limit(MOST_VALUES + 1).toArrow()
-        if counted.num_rows > MOST_VALUES:
-            raise InvalidInputError(
-                f"{name} has more than {MOST_VALUES:,} different values, and Spark's driver looks "
-                "at no more: round them in the table first"
-            )
-        self.connection.register("counted", counted.rename_columns(["value", "times"]))
-        self.connection.execute(
-            f"CREATE TABLE {self.tables[name]} AS "
-            f"SELECT CAST(value AS {self.types[name]}) AS value, times FROM counted"
-        )
-        self.connection.unregister("counted")
 
 
 @contextmanager
@@ -296,7 +294,10 @@ def _write_records(
         numbered = ordered.withColumn("part", f.spark_partition_id())
         write_folder(numbered, tables / "ordered.parquet")
     written = read_folder(session, tables / "ordered.parquet")
-    row = f.get(f.lit(_first_rows(written)), f.col("part")) + f.col("_metadata.row_index")
+    sizes: dict[int, int] = dict(written.groupBy("part").count().collect())
+    in_parts = (sizes.get(part, 0) for part in range(max(sizes) + 1))
+    first_rows = list(accumulate(in_parts, initial=0))[:-1]
+    row = f.get(f.lit(first_rows), f.col("part")) + f.col("_metadata.row_index")
     write_folder(written.select(row.alias("row"), "x", *ids), parts)
     parts.sync()
     return _count_cells(written, encoding)
@@ -309,10 +310,15 @@ def _encoding(encoding: Encoding, types: dict[str, str]) -> Callable[[Batches], 
         for column in (*encoding.attributes, *encoding.externals)
         if column.is_from_texts
     }
-    staged = ", ".join(
-        f"{_stored_sql(name, types[name], name in from_texts)} AS {quote_name(name)}"
+    # In their stored types again: Spark has fewer types than DuckDB.
+    stored = (
+        reading_sql(quote_name(name), types[name])
+        if name in from_texts
+        else f"CAST({quote_name(name)} AS {types[name]})"
         for name in encoding.types
     )
+    names = map(quote_name, encoding.types)
+    staged = ", ".join(f"{sql} AS {name}" for sql, name in zip(stored, names, strict=True))
     described = encoding.model_dump_json()
     casts = ", ".join(
         f"CAST({name} AS INTEGER) AS {name}"
@@ -331,21 +337,6 @@ def _encoding(encoding: Encoding, types: dict[str, str]) -> Callable[[Batches], 
                 yield from connection.sql(query).to_arrow_table().to_batches()
 
     return encode
-
-
-def _stored_sql(name: str, stored_type: str, is_from_texts: bool) -> str:
-    """A staged column in its stored type again: Spark has fewer types than DuckDB."""
-    column = quote_name(name)
-    if is_from_texts:
-        return reading_sql(column, stored_type)
-    return f"CAST({column} AS {stored_type})"
-
-
-def _first_rows(written: DataFrame) -> list[int]:
-    """The number of the first record of each part, [part]."""
-    sizes: dict[int, int] = dict(written.groupBy("part").count().collect())
-    bounds = accumulate((sizes.get(part, 0) for part in range(max(sizes) + 1)), initial=0)
-    return list(bounds)[:-1]
 
 
 def _count_cells(written: DataFrame, encoding: Encoding) -> Tally:

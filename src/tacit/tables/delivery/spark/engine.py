@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow as pa
 
 from tacit.errors import DeliveryError, InvalidInputError
 from tacit.remark import Remark
@@ -142,12 +141,18 @@ class SparkEngine:
         remark: Callable[[Remark], None],
     ) -> PartedSnapshot:
         """Freeze the new records of a table in a new folder; the driver reads and encodes them."""
-        with (
-            scratch_folder(folder) as scratch,
-            self._local_copy(source, cohorts, scratch) as copy,
-            _all_here(cohorts) as held,
-        ):
-            found = build_cohort(copy, held, scratch / "snapshot", admission, remark=remark)
+        with scratch_folder(folder) as scratch, ExitStack() as here:
+            if isinstance(find_source(source), SparkTable):
+                with _jobs(self.master) as session:
+                    table = read_table(session, source)
+                    assert table is not None
+                    known = cohorts[0].encoding.types
+                    names = [quote_column(name) for name in known if name in table.columns]
+                    with files_in_any_order(session):
+                        write_folder(table.select(names), LocalFolder(scratch / "now.parquet"))
+                source = str(scratch / "now.parquet")
+            held = [here.enter_context(each.here()) for each in cohorts]
+            found = build_cohort(source, held, scratch / "snapshot", admission, remark=remark)
             try:
                 copy_snapshot(found, folder, self._data)
             except OSError as error:
@@ -165,23 +170,6 @@ class SparkEngine:
         if folder.exists():
             self.open(folder).place.remove()
             LocalFolder(folder).remove()
-
-    @contextmanager
-    def _local_copy(
-        self, source: AnyTable, cohorts: Sequence[PartedSnapshot], scratch: Path
-    ) -> Iterator[AnyTable]:
-        """A table that the driver can read, with the study's columns: it, or a copy of it."""
-        if not isinstance(find_source(source), SparkTable):
-            yield source
-            return
-        with _jobs(self.master) as session:
-            table = read_table(session, source)
-            assert table is not None
-            known = cohorts[0].encoding.types
-            names = [quote_column(name) for name in known if name in table.columns]
-            with files_in_any_order(session):
-                write_folder(table.select(names), LocalFolder(scratch / "now.parquet"))
-        yield str(scratch / "now.parquet")
 
     def link(
         self, records: PartedSnapshot, ids: AnyTable, pseudonym_key: Callable[[int], bytes]
@@ -298,13 +286,6 @@ class SparkEngine:
 
 
 @contextmanager
-def _all_here(cohorts: Sequence[PartedSnapshot]) -> Iterator[list[PartedSnapshot]]:
-    """The same records, with all parts on this machine."""
-    with ExitStack() as opened:
-        yield [opened.enter_context(each.here()) for each in cohorts]
-
-
-@contextmanager
 def _jobs(master: str | None) -> Iterator[SparkSession]:
     """A session whose failures are one error with one line."""
     from py4j.protocol import Py4JError
@@ -357,18 +338,13 @@ def _in_order(
             with records.here() as held:
                 order = ByPublicId(held.ids_sql, held.n_records, n_letters)
                 for batch in batches_of(parts.files(), ["row", "letter"]):
-                    _put(order, batch)
+                    letters, done = batch["letter"].to_numpy(), 0
+                    for run in runs(batch["row"].to_numpy()):
+                        order.put(int(run[0]), letters[done : done + len(run)])
+                        done += len(run)
                 return use(order.blocks(pool))
 
     return without_collisions(release, attempt)
-
-
-def _put(order: ByPublicId, batch: pa.RecordBatch) -> None:
-    """Put letters where their records are."""
-    letters, done = batch["letter"].to_numpy(), 0
-    for run in runs(batch["row"].to_numpy()):
-        order.put(int(run[0]), letters[done : done + len(run)])
-        done += len(run)
 
 
 def _agrees(

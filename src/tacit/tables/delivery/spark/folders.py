@@ -217,7 +217,10 @@ class HadoopFolder:
             place = fs.Path((self / file.name).address)
             coming = fs.Path((self / f"{_COMING}{file.name}").address)
             system.copyFromLocalFile(False, True, fs.Path(file.absolute().as_uri()), coming)
-            over = self._array(fs.Options.Rename, fs.Options.Rename.OVERWRITE)
+            # Java takes an array of options, here of one.
+            gateway: Any = open_session(self.master).sparkContext._gateway
+            over = gateway.new_array(fs.Options.Rename, 1)
+            over[0] = fs.Options.Rename.OVERWRITE
             context = fs.FileContext.getFileContext(place.toUri(), system.getConf())
             context.rename(coming, place, over)
 
@@ -257,13 +260,6 @@ class HadoopFolder:
             source, copy = fs.Path((self / name).address), fs.Path(target.as_uri())
             system.copyToLocalFile(False, source, copy, True)
             return target
-
-    def _array(self, kind: Any, item: Any) -> Any:
-        """An array of Java's, of one item."""
-        gateway: Any = open_session(self.master).sparkContext._gateway
-        array = gateway.new_array(kind, 1)
-        array[0] = item
-        return array
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any, Any]]:
