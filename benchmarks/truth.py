@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 import tacit
-from tacit.policy import Parties
+from tacit.limits import Parties
 from tacit.scheme import BoundedMemory, CoalitionView, Step
 
 Array = NDArray[np.float64]
@@ -96,7 +96,7 @@ def _replay(
 ) -> Iterator[tuple[Step, Codes, BoundedMemory]]:
     """Every step, the records' letters, and the memory before it, as if nothing was copied."""
     nothing_told = np.zeros(len(scheme.p_x), dtype=np.intp)
-    memory = BoundedMemory.start(scheme.p_x, cap, scheme.policy, nothing_told)
+    memory = BoundedMemory.start(scheme.p_x, cap, scheme.limits, nothing_told)
     for step, own in zip(scheme.steps, letters.T, strict=True):
         memory = memory.refine(step.class_of_x, scheme.p_x)
         yield step, own, memory

@@ -86,8 +86,8 @@ def run_study(place: Path, requests: tuple[tuple[str, str], ...]) -> list[WideRe
     options = ["--everyone", str(EVERYONE), "--ledger", "folder", "--min-cell", "0"]
     measure(["init", study, "--table", str(table), "--id", "person", *private, *options], 0)
     for party, _ in requests:
-        measure(["party", "add", study, party, "--limit", "0.4"], 0)
-    measure(["collusion", "set", study, "--any", f"2={ANY_TWO}"], 0)
+        measure(["limit", study, party, "--bits", "0.4"], 0)
+    measure(["limit", study, "any 2", "--bits", ANY_TWO], 0)
     results = []
     for number, (party, asked) in enumerate(requests, start=1):
         words = [study, party, asked, "--bits", str(BITS)]

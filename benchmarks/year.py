@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from benchmarks.memory import ROOT, peak_gigabytes
 from benchmarks.tables import print_table, seconds_text
 from benchmarks.truth import Truth, estimate, estimate_everyone
 from tacit.datasets import adult
+from tacit.limits import Limit
 
 MEMORY = 64
 BITS_A_VISIT = 0.08
@@ -155,15 +156,15 @@ def _visit_seconds(answers: list[Answer], visit: int) -> float:
 # -- scenarios ------------------------------------------------------------------------------
 
 
-def _adult(memory: int | None, policy: tacit.Policy | None = None) -> tacit.Scheme:
+def _adult(memory: int | None, limits: Sequence[tacit.Limit] = ()) -> tacit.Scheme:
     table = adult()
-    return tacit.Scheme.from_counts(table.counts, table.attributes, policy=policy, memory=memory)
+    return tacit.Scheme.from_counts(table.counts, table.attributes, limits=limits, memory=memory)
 
 
-def _four_attributes(memory: int | None, policy: tacit.Policy | None = None) -> tacit.Scheme:
+def _four_attributes(memory: int | None, limits: Sequence[tacit.Limit] = ()) -> tacit.Scheme:
     """256 cells of four 4-letter attributes."""
     counts = np.random.default_rng(0).dirichlet(np.ones(256)).reshape(4, 4, 4, 4)
-    return tacit.Scheme.from_counts(counts, "abcd", policy=policy, memory=memory)
+    return tacit.Scheme.from_counts(counts, "abcd", limits=limits, memory=memory)
 
 
 def _many_cells(memory: int | None) -> tacit.Scheme:
@@ -176,7 +177,7 @@ def _three_parties(quick: bool) -> Iterator[Asked]:
             yield Asked(party, visit, name, BITS_A_VISIT * visit)
 
 
-SIX = tacit.Policy(2.5, sizes={2: 0.8}, groups={("a", "b", "c"): 1.0, ("d", "e", "f"): 1.2})
+SIX = [Limit("everyone", 2.5), Limit("any 2", 0.8), Limit("a+b+c", 1.0), Limit("d+e+f", 1.2)]
 
 
 def _six_parties(names: tuple[str, ...]) -> Callable[[bool], Iterator[Asked]]:
@@ -260,7 +261,7 @@ SCENARIOS = {
     "repeated": Scenario(
         "three requests, then one that is repeated to 12 parties, any 2 limited",
         "free after the first, and fast",
-        lambda memory: _adult(memory, tacit.Policy(sizes={2: 0.6})),
+        lambda memory: _adult(memory, [Limit("any 2", 0.6)]),
         _twelve_times,
     ),
 }

@@ -281,7 +281,7 @@ def steps() -> tuple[tuple[str, str], ...]:
             ledger="folder",
         )
         with study:
-            study.set_party("lab-a", BITS)
+            study.set_limit("lab-a", BITS)
             quote = study.quote("lab-a", "income")
             receipt = study.release("lab-a", "income", out=folder / "lab-a.csv")
             return described(study, quote, receipt)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from tacit import accounting
 from tacit.accounting import Account, information_added_upper_bits, information_upper_bits
+from tacit.limits import Limit
 from tacit.sampling import TOTAL, IntegerChannel
-from tacit.scheme import Policy, bounded_memory, views
+from tacit.scheme import bounded_memory, views
 
 TIGHT_BITS = 1e-10
 """Rounding behind a handful of releases is far below this; a lost term would be far above."""
@@ -81,7 +82,7 @@ def test_bounds_are_above_the_exact_leakage_and_near_it(seed, cap):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 9, size=int(rng.integers(1, 5)))
     counts[0] += 1
-    account = Account.start(counts, cap, Policy(sizes={2: 1.0}))
+    account = Account.start(counts, cap, [Limit("any 2", 1.0)])
     releases = []
     for party in ("a", "b", "a"):
         shape = (len(account.memory.mass), len(counts), int(rng.integers(1, 4)))
@@ -99,7 +100,7 @@ def test_bounds_are_above_the_exact_leakage_and_near_it(seed, cap):
 def test_a_row_that_does_not_depend_on_x_adds_exactly_nothing():
     rng = np.random.default_rng(1)
     counts = np.array([3, 0, 5])
-    account, _ = Account.start(counts, 8, Policy()).after("a", random_weights(rng, (1, 3, 2)))
+    account, _ = Account.start(counts, 8, []).after("a", random_weights(rng, (1, 3, 2)))
     held = account.everyone_bits
     row_by_state = rng.dirichlet(np.ones(3), size=len(account.memory.mass))
     blind = np.repeat(row_by_state[:, None], 3, axis=1)
@@ -126,7 +127,7 @@ def test_more_roundings_never_lower_a_bound():
 
 def test_what_was_proved_when_recorded_is_taken_over():
     rng = np.random.default_rng(2)
-    start = Account.start(np.array([2, 3, 4]), 4, Policy())
+    start = Account.start(np.array([2, 3, 4]), 4, [])
     channel = random_weights(rng, (1, 3, 3))
     after, transition = start.after("a", channel)
     again, _ = start.after("a", channel, transition, everyone_bits=after.everyone_bits)
@@ -136,7 +137,7 @@ def test_what_was_proved_when_recorded_is_taken_over():
 
 def test_a_coalition_that_is_not_carried_is_covered_by_everyone():
     rng = np.random.default_rng(3)
-    account = Account.start(np.array([2, 3, 4]), 4, Policy())
+    account = Account.start(np.array([2, 3, 4]), 4, [])
     for party in "ab":
         shape = (len(account.memory.mass), 3, 2)
         account, _ = account.after(party, random_weights(rng, shape))
@@ -156,7 +157,7 @@ def test_views_without_room_become_one_letter_and_are_never_covered(seed, monkey
     set_room(monkeypatch, 170)
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 9, size=3)
-    account = Account.start(counts, 4, Policy(sizes={2: 1.0}))
+    account = Account.start(counts, 4, [Limit("any 2", 1.0)])
     releases, transitions = [], []
     for party in ("a", "b", *rng.choice(["a", "b"], size=3)):
         channel = random_weights(rng, (len(account.memory.mass), 3, 3))
@@ -170,7 +171,7 @@ def test_views_without_room_become_one_letter_and_are_never_covered(seed, monkey
                 assert not account.is_covered(frozenset(parties))
     held = [account.view(frozenset(parties)) for parties in ("a", "b", "ab")]
     assert min(view.n_letters for view in held) == 1  # else the budget was never felt
-    replayed = Account.start(counts, 4, Policy(sizes={2: 1.0}))
+    replayed = Account.start(counts, 4, [Limit("any 2", 1.0)])
     for (party, channel, _), transition in zip(releases, transitions, strict=True):
         replayed, _ = replayed.after(party, channel, transition)
     for parties in map(frozenset, ("a", "b", "ab")):
@@ -180,8 +181,8 @@ def test_views_without_room_become_one_letter_and_are_never_covered(seed, monkey
 def test_a_coalition_that_is_limited_later_has_a_law_of_its_own_without_room(monkeypatch):
     rng = np.random.default_rng(0)
     counts = rng.integers(1, 9, size=3)
-    account, releases = Account.start(counts, 4, Policy()), []
-    again = Account.start(counts, 4, Policy(sizes={2: 1.0}))
+    account, releases = Account.start(counts, 4, []), []
+    again = Account.start(counts, 4, [Limit("any 2", 1.0)])
     for party in ("a", "b", "c", "a"):
         channel = random_weights(rng, (len(account.memory.mass), 3, 3))
         account, transition = account.after(party, channel)
@@ -201,7 +202,7 @@ def test_a_view_with_many_letters_stays_small_and_above_the_truth(monkeypatch):
     monkeypatch.setattr(bounded_memory, "FEWEST_LETTERS", 1)
     rng = np.random.default_rng(4)
     counts = np.array([2, 3, 4])
-    account, releases = Account.start(counts, 4, Policy()), []
+    account, releases = Account.start(counts, 4, []), []
     for _ in range(5):
         channel = random_weights(rng, (len(account.memory.mass), 3, 2))
         account, transition = account.after("a", channel)

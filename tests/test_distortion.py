@@ -36,7 +36,7 @@ def test_a_problem_knows_it_by_name() -> None:
 
 def test_a_study_releases_by_it_and_says_so(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab", 0.3)
+        study.set_limit("lab", 0.3)
         quoted = study.quote("lab", "age", utility="cubed")
         assert quoted.measure == "cubed"
         in_words = value_in_words(quoted.measure, quoted.value, quoted.blind)

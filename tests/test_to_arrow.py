@@ -62,7 +62,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tacit.Study:
     study = tacit.Study.create(
         tmp_path_factory.mktemp("wide") / "study", frame, id="id", private="code", ledger="folder"
     )
-    study.set_party("lab", 2.0)
+    study.set_limit("lab", 2.0)
     return study
 
 

@@ -36,10 +36,11 @@ if TYPE_CHECKING:
         mutual_information,
         pointwise_maximal_leakage,
     )
+    from tacit.limits import Limit
     from tacit.measuring import Measured, measure
     from tacit.problem import Costs, Problem, View
     from tacit.remark import Remark
-    from tacit.scheme import Design, NonAdaptiveScheme, Policy, Release, Scheme, SymmetricScheme
+    from tacit.scheme import Design, NonAdaptiveScheme, Release, Scheme, SymmetricScheme
     from tacit.solution import Solution, Status, TimeSharing
     from tacit.solvers import solve
     from tacit.solvers.iteration.blahut_arimoto import Run, blahut_arimoto
@@ -78,9 +79,9 @@ __all__ = [
     "InvalidInputError",
     "KeyFileError",
     "LedgerError",
+    "Limit",
     "Measured",
     "NonAdaptiveScheme",
-    "Policy",
     "Problem",
     "Quote",
     "Receipt",
@@ -157,6 +158,7 @@ _NAMES = {
         "mutual_information",
         "pointwise_maximal_leakage",
     ),
+    "limits": ("Limit",),
     "measuring": ("Measured", "measure"),
     "problem": (
         "Costs",
@@ -167,7 +169,6 @@ _NAMES = {
     "scheme": (
         "Design",
         "NonAdaptiveScheme",
-        "Policy",
         "Release",
         "Scheme",
         "SymmetricScheme",
@@ -212,10 +213,10 @@ ROOMS = (
     "estimation",
     "information",
     "ledger",
+    "limits",
     "measuring",
     "paper",
     "plots",
-    "policy",
     "problem",
     "sampling",
     "scheme",

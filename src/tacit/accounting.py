@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma
-from tacit.policy import Parties, Policy
+from tacit.limits import Limit, Parties
 from tacit.sampling import TOTAL, IntegerChannel, Weights
 from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.memory import NO_LIMITS, Copy, Step, Transition
@@ -80,11 +80,11 @@ class Account:
 
     @staticmethod
     def start(
-        counts: Counts, cap: int, policy: Policy, class_of_x: ClassOfX | None = None
+        counts: Counts, cap: int, standing: tuple[Limit, ...], class_of_x: ClassOfX | None = None
     ) -> Account:
         """Nothing released yet; every cell is a class of its own by default."""
         p_x = counts / counts.sum()
-        return Account(counts, BoundedMemory.start(p_x, cap, policy, class_of_x))
+        return Account(counts, BoundedMemory.start(p_x, cap, standing, class_of_x))
 
     def refine(self, class_of_x: ClassOfX) -> Account:
         """The account on finer classes of cells: what coalitions hold stays the same."""
@@ -113,7 +113,7 @@ class Account:
             channel: the integer table that is sampled, [m, class of x, letter].
             made: as recorded, where the release was made before. Its slacks are believed where it
                 names them, and proved again where it does not.
-            limits: on coalitions, in force for this release beside the policy.
+            limits: on coalitions, in force for this release beside the standing ones.
             caps: on the worst single answer of coalitions: merging keeps below them.
             everyone_bits: the bound on everyone as recorded, where that is believed.
         """

@@ -13,12 +13,11 @@ class Suggestion:
     """What to do about an error, as data: a front turns it into a command, a button or JSON.
 
     Attributes:
-        action: what to do, by the name of the method: ``"release"``, ``"set_party"``,
-            ``"change_collusion"``, ``"create"``, ``"open"``, ``"verify"``, or ``"restore"`` of
-            ``tacit.study.backup``.
+        action: what to do, by the name of the method: ``"release"``, ``"set_limit"``,
+            ``"create"``, ``"open"``, ``"verify"``, or ``"restore"`` of ``tacit.study.backup``.
         arguments: what to do it with, by the names of the method's parameters, as plain data: a
-            table of costs is its rows. ``change_collusion`` has ``limits``, those that have to be
-            raised. Whoever follows the suggestion chooses the rest.
+            table of costs is its rows. Whoever follows the suggestion chooses what is ``None``, and
+            the rest.
         is_answered: whether a request that is made so would be answered now.
     """
 

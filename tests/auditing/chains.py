@@ -11,7 +11,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tacit.scheme import Policy, Scheme
+from tacit.limits import Limit
+from tacit.scheme import Scheme
 
 Array = NDArray[np.float64]
 
@@ -105,8 +106,8 @@ class Forgetful(Scheme):
 def released(kind: type[Scheme] = Scheme, memory: int | None = None) -> Scheme:
     """Four requests from three parties about six kinds of record; the first party comes back."""
     rng = np.random.default_rng(11)
-    policy = Policy(everyone=2.0, groups={("a", "b"): 1.5})
-    scheme = kind(rng.dirichlet(np.ones(6)), memory=memory, policy=policy)
+    limits = [Limit("everyone", 2.0), Limit("a+b", 1.5)]
+    scheme = kind(rng.dirichlet(np.ones(6)), memory=memory, limits=limits)
     for party, individual in (("a", 0.2), ("b", 0.3), ("a", 0.5), ("c", 0.3)):
         asked = rng.dirichlet(np.full(3, 0.5), size=6)
         scheme.release(asked, party=party, individual=individual, gap_tol=1e-4)

@@ -17,7 +17,8 @@ from tacit.auditing import Audit, Exposure, audit, paths
 from tacit.auditing.exposure import bounded_exposure, exact_exposure
 from tacit.auditing.paths import memory_laws, path_bounds
 from tacit.datasets import adult
-from tacit.scheme import Policy, Scheme, SymmetricScheme
+from tacit.limits import Limit
+from tacit.scheme import Scheme, SymmetricScheme
 from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.memory import Transition
 from tests.auditing.chains import (
@@ -185,8 +186,8 @@ def test_bounds_on_many_cells_need_no_table_of_pairs() -> None:
 
 def test_a_coalition_with_merged_letters_is_bounded_by_what_is_carried_of_it() -> None:
     table = adult()
-    policy = Policy(everyone=3, sizes={2: 1.2})
-    scheme = Scheme.from_counts(table.counts, table.attributes, memory=8, policy=policy)
+    limits = [Limit("everyone", 3), Limit("any 2", 1.2)]
+    scheme = Scheme.from_counts(table.counts, table.attributes, memory=8, limits=limits)
     for visit in (1, 2, 3):
         for party, attribute in (("a", "education"), ("b", "age"), ("c", "income")):
             scheme.release(attribute, party=party, individual=0.15 * visit)
@@ -237,7 +238,7 @@ def test_everyone_is_exact_while_a_bounded_memory_has_lost_nothing() -> None:
 @given(chains)
 def test_whether_a_memory_has_lost_nothing_is_told_from_the_recorded_states(chain) -> None:
     p_x, steps = chain
-    memory = BoundedMemory.start(p_x, 4, Policy())
+    memory = BoundedMemory.start(p_x, 4, [])
     for step in steps:
         memory, _ = memory.after(step.party, step.channel, Transition(step.next_state))
     truth = exact_exposure(brute_law(p_x, steps, {step.party for step in steps}))

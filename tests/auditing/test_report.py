@@ -179,7 +179,7 @@ def test_printed_chances_are_never_below_what_they_bound(bounded_audit: Audit) -
 
 def test_text_says_what_is_not_listed(bounded_audit: Audit) -> None:
     shown = replace(bounded_audit, coalitions_left_out=7).as_text()
-    assert "7 more coalitions of the policy's sizes are limited but not listed." in shown
+    assert "7 more coalitions are limited but not listed." in shown
     assert "hold less" not in shown  # members that hold less may together hold more
 
 

@@ -18,8 +18,8 @@ def patients(tmp_path_factory: pytest.TempPathFactory) -> str:
 def _fresh(tmp_path_factory: pytest.TempPathFactory, patients: str) -> Path:
     clinic = tmp_path_factory.mktemp("fresh") / "clinic"
     done("init", clinic, "--table", patients, "--id", "patient_id", *PRIVATE, *OWN_LEDGER)
-    done("party", "add", clinic, "lab-a", "--limit", 0.3)
-    done("party", "add", clinic, "lab-b", "--limit", 0.3)
+    done("limit", clinic, "lab-a", "--bits", 0.3)
+    done("limit", clinic, "lab-b", "--bits", 0.3)
     return clinic
 
 
@@ -27,7 +27,7 @@ def _fresh(tmp_path_factory: pytest.TempPathFactory, patients: str) -> Path:
 def _used(tmp_path_factory: pytest.TempPathFactory, _fresh: Path) -> Path:
     folder = tmp_path_factory.mktemp("used")
     clinic = copied(_fresh, folder / "clinic")
-    done("collusion", "set", clinic, "--any", "2=0.35")
+    done("limit", clinic, "any 2", "--bits", "0.35")
     done("release", clinic, "lab-a", "diagnosis", "--bits", 0.2, "--out", folder / "lab-a.csv")
     done("release", clinic, "lab-b", "age", "--bits", 0.1, "--out", folder / "lab-b.parquet")
     return clinic
@@ -56,5 +56,5 @@ def coins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sides = ["heads"] * 6_000 + ["tails"] * 14_000
     write_rows(Path("coins.csv"), enumerate(sides), ("coin", "side"))
     done("init", "study", "--table", "coins.csv", "--id", "coin", "--private", "side")
-    done("party", "add", "study", "lab", "--limit", 0.2)
+    done("limit", "study", "lab", "--bits", 0.2)
     return Path("study")

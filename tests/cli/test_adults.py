@@ -24,7 +24,7 @@ def adults(tmp_path_factory: pytest.TempPathFactory) -> Path:
     columns = [word for column in private for word in ("--private", column)]
     table = ["--table", folder / "people.csv", "--id", "person", "--public-id"]
     done("init", folder / "c", *table, *columns, "--everyone", 0.9, "--ledger", "folder")
-    done("party", "add", folder / "c", "lab-a", "--limit", 0.3)
+    done("limit", folder / "c", "lab-a", "--bits", 0.3)
     with (folder / "people.csv").open() as people, (folder / "mine.csv").open("w") as mine:
         rows = csv.writer(mine)
         rows.writerow(("person", "rich"))
@@ -105,7 +105,7 @@ def test_a_plan_says_bits_for_right_answers(adults: Path) -> None:
 
 def test_what_is_not_analysable_is_refused(adults: Path, tmp_path: Path) -> None:
     study = copied(adults / "c", tmp_path / "c")
-    done("party", "add", study, "lab-b", "--limit", 0.3)
+    done("limit", study, "lab-b", "--bits", 0.3)
     done("release", study, "lab-a", "education", "--out", tmp_path / "education.parquet")
     done("release", study, "lab-b", "age", "--out", tmp_path / "age.parquet")
     asked = ["crosstab", tmp_path / "age.parquet", "--with", adults / "mine.csv"]

@@ -96,7 +96,7 @@ def test_columns_as_they_come_go_all_the_way(stays: str) -> None:
     assert made["records"] == N_RECORDS
     [stray] = [each for each in made["remarks"] if each["code"] == "strays_missing"]
     assert (stray["column"], stray["records"]) == ("age", 2)
-    done("party", "add", "clinic", "lab", "--limit", 0.9)
+    done("limit", "clinic", "lab", "--bits", 0.9)
     answers = {"admitted": "2019", "fee": "<=20.5", "age": "31-60"}
     for asked, level in answers.items():
         done("release", "clinic", "lab", asked, "--bits", 0.1, "--out", f"{asked}.csv")

@@ -21,7 +21,7 @@ def coins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_rows(Path("mine.csv"), [*mints, (10**6, "Bonn")], ("coin", "mint"))
     private = ["--private", "side", "--private", "metal"]
     done("init", "study", "--table", "coins.csv", "--id", "coin", "--public-id", *private)
-    done("party", "add", "study", "lab", "--limit", 0.6)
+    done("limit", "study", "lab", "--bits", 0.6)
     done("release", "study", "lab", "side", "--bits", 0.3, "--out", "side.csv")
     return tmp_path
 
@@ -85,7 +85,7 @@ def test_two_files_of_one_party(coins: Path) -> None:
         "--ledger",
         "folder",
     )
-    done("party", "add", "other", "lab", "--limit", 0.6)
+    done("limit", "other", "lab", "--bits", 0.6)
     done("release", "other", "lab", "metal", "--bits", 0.3, "--out", "metal.csv")
     found = done("crosstab", "side.csv", "metal.csv", *SURE, "--json").json
     assert found["columns"] == ["side", "metal"]

@@ -85,7 +85,7 @@ def test_a_ledger_that_is_gone(used: Path) -> None:
 def test_an_edited_entry(used: Path) -> None:
     with edited_ledger(used) as database:
         database.execute(
-            "UPDATE tacit_entries SET body = replace(body, '0.3', '3.0') WHERE kind = 'party'"
+            "UPDATE tacit_entries SET body = replace(body, '0.3', '3.0') WHERE kind = 'limit'"
         )
     said = refused_release(5)
     assert "is not what was appended" in said

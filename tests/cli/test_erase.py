@@ -16,7 +16,7 @@ from tests.study.clinic import entries_of, make_clinic
 def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A study with one release, and a list with an id of it and another."""
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         study.release("lab-a", "age", out=tmp_path / "age.csv")
     (tmp_path / "ids.csv").write_text("patient\np000007\n")
     (tmp_path / "wrong.csv").write_text("patient\np000007\nnobody\n")

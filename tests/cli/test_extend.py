@@ -45,7 +45,7 @@ def test_records_that_are_all_alike_are_told_by_their_counts(n_records: int, wor
     said = done("extend", "clinic", "--table", write_cohort([20] * n_records), "--min-cohort", 1)
     assert words in said.out
     assert "are few" not in said.out  # nobody else's rows add anything
-    done("party", "add", "clinic", "lab", "--limit", 0.5)
+    done("limit", "clinic", "lab", "--bits", 0.5)
     released = done("release", "clinic", "lab", "age", "--bits", 0.1, "--out", "a.csv").out
     counted = "1 record" if n_records == 1 else f"{n_records} records"
     assert f"age for lab, {counted} of cohort 2\n" in released

@@ -111,7 +111,7 @@ def test_no_room_in_the_study_for_its_mark(disk: Path, tmp_path: Path) -> None:
     study, out = disk / "clinic", tmp_path / "a.csv"
     table = write_patients(tmp_path / "t.csv", 60)
     done("init", study, "--table", table, "--id", "patient_id", "--private", "diagnosis")
-    done("party", "add", study, "lab-a", "--limit", 0.3)
+    done("limit", study, "lab-a", "--bits", 0.3)
     ballast = fill(disk, leave_kb=0)
     words = ["release", study, "lab-a", "diagnosis", "--out", out]
     said = refused(6, *words)
@@ -129,7 +129,7 @@ def test_no_room_in_the_study_for_the_states(disk: Path, tmp_path: Path) -> None
     table = write_patients(tmp_path / "t.csv", 200_000)
     study, out = disk / "clinic", tmp_path / "a.parquet"
     done("init", study, "--table", table, "--id", "patient_id", "--private", "diagnosis")
-    done("party", "add", study, "lab-a", "--limit", 0.3)
+    done("limit", study, "lab-a", "--bits", 0.3)
     ballast = fill(disk, leave_kb=100)
     words = ["release", study, "lab-a", "diagnosis", "--out", out]
     said = refused(6, *words)

@@ -247,7 +247,7 @@ def test_records_that_a_ledger_knows_are_taken_again_only_on_purpose(patients: s
     said = refused(5, "init", "second", *words)
     assert "of which nothing was released: about 100% of the smaller" in said
     assert said.endswith("accept that; that is --again, or --accept-reset")
-    done("party", "add", "first", "lab", "--limit", 0.5)
+    done("limit", "first", "lab", "--bits", 0.5)
     done("release", "first", "lab", "diagnosis", "--bits", 0.1, "--out", "a.csv")
     before = sorted(path.name for path in Path().iterdir())
     said = refused(5, "init", "second", *words, "--again")
@@ -365,7 +365,7 @@ def test_a_study_without_a_release_is_made_anew_without_a_note(patients: str) ->
     ledger = f"sqlite:///{Path('ledger.sqlite').absolute()}"
     words = ["--table", patients, "--id", "patient_id", "--ledger", ledger]
     done("init", "clinic", *words, "--private", "income")
-    done("party", "add", "clinic", "lab", "--limit", 0.5)
+    done("limit", "clinic", "lab", "--bits", 0.5)
     shutil.copytree("clinic", "copy")
     wrong = unchanged(4, "init", "clinic", *words, "--private", "no such column", "--again")
     assert "no column" in wrong
@@ -375,8 +375,8 @@ def test_a_study_without_a_release_is_made_anew_without_a_note(patients: str) ->
     said = done("init", "clinic", *words, *PRIVATE, "--again").out
     assert "same ids" not in said
     assert "same ids" not in done("report", "clinic").out
-    assert "was made anew as study" in refused(4, "party", "add", "copy", "lab-b", "--limit", 0.5)
-    done("party", "add", "clinic", "lab", "--limit", 0.5)
+    assert "was made anew as study" in refused(4, "limit", "copy", "lab-b", "--bits", 0.5)
+    done("limit", "clinic", "lab", "--bits", 0.5)
     done("release", "clinic", "lab", "diagnosis", "--bits", 0.1, "--out", "a.csv")
     assert "everything is as recorded" in done("verify", "clinic").out
     said = refused(4, "init", "clinic", *words, *PRIVATE, "--again")

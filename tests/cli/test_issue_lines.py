@@ -13,14 +13,16 @@ from tests.cli.clinic import Answer, done, tacit, write_patients
 
 LINES = """
 tacit init clinic/ --table patients.csv --id patient_id --private age:cut=30,45,60 --private diagnosis --private income --everyone 0.9
-tacit party add clinic/ lab-a --limit 0.3            # bits about one record, over everything it will ever hold
-tacit collusion set clinic/ --any 2=0.5 --group lab-a,lab-b=0.6
+tacit limit clinic/ lab-a --bits 0.3                 # bits about one record, over everything it will ever hold
+tacit limit clinic/ lab-b --bits 0.6
+tacit limit clinic/ 'any 2' --bits 0.5
+tacit limit clinic/ lab-a+lab-b --bits 0.6
 tacit quote   clinic/ lab-a diagnosis                # what would it cost, what would it be worth; spends nothing
 tacit release clinic/ lab-a diagnosis --out lab-a.parquet
 tacit release clinic/ lab-b --sql "age > 60 and diagnosis = 'dementia'" --out lab-b.csv --accept disclosure
 tacit status  clinic/        # parties, coalitions, bits used and left, as bars
 tacit audit   clinic/
-tacit receipt clinic/ 3 --html receipt.html
+tacit receipt clinic/ 6 --html receipt.html
 tacit verify  clinic/        # replay the ledger: hash chain, certificates, files; --receipt FILE also finds a rolled-back ledger
 tacit verify  clinic/ --receipt receipt.html
 tacit estimate lab-a.parquet # for recipients: frequencies with confidence intervals
@@ -61,10 +63,10 @@ def test_init_says_what_is_public_and_lists_small_cells(
     assert "combinations have fewer than 10 records:" in said
 
 
-def test_a_group_lets_its_parties_in(answers: tuple[Path, list[Answer]]) -> None:
-    said = answer_to(answers, "collusion")
-    assert "everyone: 0.9 bits; any 2 parties: 0.5 bits; lab-a + lab-b: 0.6 bits" in said
-    assert "lab-b is new and let in with its group's limit of 0.6 bits" in said
+def test_a_limit_on_a_coalition_is_explained(answers: tuple[Path, list[Answer]]) -> None:
+    said = answer_to(answers, "limit clinic/ lab-a+lab-b")
+    assert said.startswith("lab-a + lab-b may learn 0.6 bits about a record\n")
+    assert "0.6 bits: " in said
 
 
 def test_quote_says_everything_that_was_asked_of_it(answers: tuple[Path, list[Answer]]) -> None:
@@ -112,8 +114,8 @@ def test_audit_holds_parties_to_their_own_limits(answers: tuple[Path, list[Answe
 
 
 def test_everything_is_as_recorded(answers: tuple[Path, list[Answer]]) -> None:
-    assert "7 entries, 2 releases: everything is as recorded" in answer_to(answers, "verify")
-    assert "8 entries, 2 releases: everything is as recorded" in answers[1][-1].out
+    assert "9 entries, 2 releases: everything is as recorded" in answer_to(answers, "verify")
+    assert "10 entries, 2 releases: everything is as recorded" in answers[1][-1].out
 
 
 def test_a_closed_study_releases_nothing_more(
@@ -124,8 +126,8 @@ def test_a_closed_study_releases_nothing_more(
     for words in (
         ["release", "clinic", "lab-a", "diagnosis", "--out", "again.csv"],
         ["quote", "clinic", "lab-a", "diagnosis"],
-        ["party", "add", "clinic", "lab-c", "--limit", "0.1"],
-        ["collusion", "set", "clinic", "--any", "2=0.6"],
+        ["limit", "clinic", "lab-c", "--bits", "0.1"],
+        ["limit", "clinic", "any 2", "--bits", "0.6"],
     ):
         answer = tacit(*words)
         assert answer.code == 4

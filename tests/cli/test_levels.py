@@ -27,7 +27,7 @@ def coins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     private = ["--private", "side", "--private", "metal"]
     done("init", "study", "--table", "coins.csv", "--id", "coin", "--public-id", *private)
     for party in ("lab-a", "lab-b", "lab-c"):
-        done("party", "add", "study", party, "--limit", 0.3)
+        done("limit", "study", party, "--bits", 0.3)
     return tmp_path
 
 

@@ -25,7 +25,7 @@ def coins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_rows(Path("coins.csv"), rows, ("coin", "side"))
     done("init", "study", "--table", "coins.csv", "--id", "coin", "--private", "side")
     for party in ("lab", "mint"):
-        done("party", "add", "study", party, "--limit", 2)
+        done("limit", "study", party, "--bits", 2)
         done("release", "study", party, "side", "--out", f"{party}.csv", "--accept", "disclosure")
     return tmp_path
 
@@ -67,6 +67,6 @@ def test_public_ids_need_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     write_rows(Path("coins.csv"), [(k, SIDES[k % 7 >= 3]) for k in range(99)], ("coin", "side"))
     private = ["--private", "side", "--public-id"]
     done("init", "study", "--table", "coins.csv", "--id", "coin", *private)
-    done("party", "add", "study", "lab", "--limit", 1)
+    done("limit", "study", "lab", "--bits", 1)
     said = refused(4, "link", "study", "lab", "coins.csv", "--out", "links.csv")
     assert "ids are public" in said

@@ -37,16 +37,16 @@ def test_bits_that_nothing_needs_and_that_are_never_enough(fresh: Path) -> None:
 
 
 def test_what_new_parties_would_get(fresh: Path) -> None:
-    words = ("plan", fresh, "diagnosis", "income", "--parties", 3, "--any", "2=0.4")
+    words = ("plan", fresh, "diagnosis", "income", "--parties", 3, "--limit", "any 2=0.4")
     said = done(*words).out
     assert "3 new parties, 0.2 bits each, an equal share of the limits on coalitions.\n" in said
-    assert "Limits on coalitions: everyone: 0.9 bits; any 2 parties: 0.4 bits." in said
+    assert "Limits on coalitions: any 2 parties: 0.4 bits; everyone: 0.9 bits." in said
     assert "3 orders; each begins with another request.\nThe order does not matter" in said
-    told = done(*words, "--limit", 0.4, "--json").json
-    assert [each["party"] for each in told["answers"]] == ["party 1", "party 2", "party 3"]
+    told = done(*words, "--bits", 0.4, "--json").json
+    assert [each["party"] for each in told["answers"]] == ["party-1", "party-2", "party-3"]
     assert told["spread"] > 0.01
     assert told["limit"] == 0.4
-    said = done(*words, "--limit", 0.4).out
+    said = done(*words, "--bits", 0.4).out
     assert "A party's right answers differ by up to " in said
 
 
@@ -60,7 +60,7 @@ def test_curves_are_drawn(fresh: Path) -> None:
 
 
 def test_refusals(fresh: Path) -> None:
-    assert "give --parties NUMBER" in unchanged(4, "plan", fresh, "age", "--limit", 0.2)
+    assert "give --parties NUMBER" in unchanged(4, "plan", fresh, "age", "--bits", 0.2)
     assert "name at least one column" in unchanged(4, "plan", fresh)
     assert "'--correct'" in unchanged(2, "plan", fresh, "age", "--correct", 101)
     assert "cannot be drawn" in refused(4, "plan", fresh, "age", "--plot", "curve.xyz")
@@ -68,7 +68,7 @@ def test_refusals(fresh: Path) -> None:
 
 
 def test_the_real_command_fits_a_terminal(fresh: Path) -> None:
-    words = ["plan", fresh, "diagnosis", "--correct", 80, "--parties", 2, "--any", "2=0.4"]
+    words = ["plan", fresh, "diagnosis", "--correct", 80, "--parties", 2, "--limit", "any 2=0.4"]
     ended = process(*words)
     assert (ended.code, ended.err) == (0, "")
     [shown] = on_terminal(words)
@@ -78,9 +78,9 @@ def test_the_real_command_fits_a_terminal(fresh: Path) -> None:
 
 def test_a_new_party_is_told_what_its_limit_means(coins: Path) -> None:
     bits = 0.4
-    said = done("party", "add", coins, "new", "--limit", bits).out.splitlines()
+    said = done("limit", coins, "new", "--bits", bits).out.splitlines()
     first, named, second, no_cap = said
-    assert no_cap.startswith("note: new has no cap: with --cap 1.5, after any answer, ")
+    assert no_cap.startswith("note: new has no limit in times: with --times 2.9, after any answer,")
     assert named.startswith("! 0.4 bits: answers could name ")
     assert named.endswith(" of the 6,000 with side = heads, 90 % sure")
     assert first == "new may learn 0.4 bits about a record"
@@ -92,12 +92,12 @@ def test_a_new_party_is_told_what_its_limit_means(coins: Path) -> None:
     assert found is not None
     most = float(found[1]) / 100  # a biased coin: h(0.3) - h(1 - most) bits
     assert entropy(0.3) - entropy(1 - most + 0.001) < bits <= entropy(0.3) - entropy(1 - most)
-    [meaning] = done("party", "add", coins, "new", "--limit", bits, "--json").json["means"]
+    [meaning] = done("limit", coins, "new", "--bits", bits, "--json").json["means"]
     assert most - 0.001 <= meaning["most"] <= most
 
 
 def test_a_lower_limit_on_a_coalition_is_explained(fresh: Path) -> None:
-    said = done("party", "add", fresh, "lab-c", "--limit", 2).out.splitlines()
+    said = done("limit", fresh, "lab-c", "--bits", 2).out.splitlines()
     assert said[1].startswith("! 0.9 bits: ")
     assert len(said) == 4 + 3  # what was set, who can be named, two notes, three attributes
 
@@ -110,7 +110,7 @@ def test_every_cohort_is_planned_for_worst_first(coins: Path) -> None:
     least = "Cohort 2, where answers are worth least:\nside: a blind guess is right for 95.0"
     assert said.startswith(least)
     assert "\n\nCohort 1:\nside: a blind guess is right for 70" in said
-    done("party", "add", coins, "lab-z", "--limit", 0.1)
+    done("limit", coins, "lab-z", "--bits", 0.1)
     said = done("what-if", coins, "lab-z", "side").out
     assert said.startswith("Cohort 2, where it is worth least:\nside for lab-z")
     assert "\n\nCohort 1:\nside for lab-z" in said

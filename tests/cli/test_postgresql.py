@@ -20,7 +20,7 @@ def test_all_of_it(patients: str, postgres_url: str) -> None:
     table = ["--table", patients, "--id", "patient_id", *PRIVATE]
     done("init", "clinic", *table, "--ledger", postgres_url)
     assert not Path("clinic/ledger.sqlite").exists()
-    done("party", "add", "clinic", "lab-a", "--limit", 0.1)
+    done("limit", "clinic", "lab-a", "--bits", 0.1)
     done("release", "clinic", "lab-a", "diagnosis", "--out", "a.csv")
     done("receipt", "clinic", 3, "--html", "receipt.html")
     said = done("verify", "clinic", "--receipt", "receipt.html").out

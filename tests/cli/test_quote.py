@@ -65,11 +65,11 @@ SAME = 1e-5
 
 @pytest.mark.slow
 def test_a_curve_compares_with_the_other_form_and_with_a_cap(used: Path) -> None:
-    done("party", "add", used, "lab-c", "--limit", 0.3)
+    done("limit", used, "lab-c", "--bits", 0.3)
     words = ["quote", used, "lab-c", "income", "--bits", 0.1, "--compare"]
     quoted = done(*words, "--json").json
-    cap = quoted["compared_cap"]
-    assert 0.8 <= cap < 2
+    times = quoted["compared_times"]
+    assert 1.7 <= times < 4
     for point in quoted["curve"]:
         assert set(point["others"]) == {"analysable", "capped"}
         assert min(point["others"].values()) >= point["value"] - SAME
@@ -77,14 +77,14 @@ def test_a_curve_compares_with_the_other_form_and_with_a_cap(used: Path) -> None
     [form] = [each for each in quoted["variants"] if each["analysable"]]
     assert asked["others"]["analysable"] == pytest.approx(form["value"], abs=SAME)
     said = done(*words).out.splitlines()
-    assert said[-len(quoted["curve"]) - 1].endswith(f"analysable  with a cap of {cap:g} bits")
+    assert said[-len(quoted["curve"]) - 1].endswith(f"analysable  within {times:g} times")
     assert said[-1].split()[-1] == f"{quoted['curve'][-1]['others']['capped']:.4f}"
 
 
 def test_a_curve_compares_with_no_cap_where_there_is_one(fresh: Path) -> None:
-    done("party", "add", fresh, "lab-a", "--limit", 0.5, "--cap", 0.5)
+    done("limit", fresh, "lab-a", "--bits", 0.5, "--times", 1.5)
     quoted = done("quote", fresh, "lab-a", "age", "--analysable", "--compare", "--json").json
-    assert quoted["compared_cap"] == 0.5
+    assert quoted["compared_times"] == 1.5
     for point in quoted["curve"]:
         assert set(point["others"]) == {"adaptive", "uncapped"}
     last = quoted["curve"][-1]
@@ -92,13 +92,13 @@ def test_a_curve_compares_with_no_cap_where_there_is_one(fresh: Path) -> None:
 
 
 def test_a_curve_is_drawn(used: Path) -> None:
-    done("party", "add", used, "lab-c", "--limit", 0.3)
+    done("limit", used, "lab-c", "--bits", 0.3)
     words = ["quote", used, "lab-c", "age", "--bits", 0.1, "--plot"]
     done(*words, "curve.png")
     assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
     done(*words, "curve.svg")
     drawn = Path("curve.svg").read_text(encoding="utf-8")
-    assert all(f">{name}" in drawn for name in ("adaptive", "analysable", "with a cap of "))
+    assert all(f">{name}" in drawn for name in ("adaptive", "analysable", "within "))
 
 
 def test_an_answered_request_has_no_curve(used: Path) -> None:

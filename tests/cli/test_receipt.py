@@ -87,22 +87,22 @@ def test_a_receipt_shows_limits_units_and_times_for_people(used: Path) -> None:
 
 
 def test_a_receipt_shows_caps_beside_limits(fresh: Path) -> None:
-    done("party", "add", fresh, "lab-a", "--limit", 0.3, "--cap", 2)
-    done("collusion", "set", fresh, "--everyone-cap", 3)
+    done("limit", fresh, "lab-a", "--bits", 0.3, "--times", 4)
+    done("limit", fresh, "everyone", "--times", 8)
     done("release", fresh, "lab-a", "income", "--bits", 0.2, "--out", "a.csv")
     text = done("receipt", fresh, 6).out
     assert "in all; after any answer, no combination of levels is more than 4 times" in text
     assert re.search(r"\nlab-a .* 0\.3 +[\d.]+x of 4x\n", text)
     assert re.search(r"\neveryone .* 0\.9 +of 8x\n", text)
-    assert "times as likely, capped at 4\n" in text
+    assert "times as likely, limited to 4 " in " ".join(text.split())
     receipt = done("receipt", fresh, 6, "--json").json
-    assert (receipt["everyone_limit"], receipt["everyone_cap"]) == (0.9, 3)
-    assert [each["cap"] for each in receipt["risks"]] == [2]
+    assert (receipt["everyone_limit"], receipt["everyone_times"]) == (0.9, 8)
+    assert [each["times"] for each in receipt["risks"]] == [4]
     page, _ = page_of(fresh, 6)
     words = " ".join(" ".join(page.text).split())
-    assert "Capped: no answer may make anything more than 4 times as likely." in words
+    assert "Limited: no answer may make anything more than 4 times as likely." in words
     assert "0.9 8 times" in words
-    done("collusion", "set", fresh, "--everyone-cap", "none")  # which changes no receipt
+    done("limit", fresh, "everyone", "--times", "none")  # which changes no receipt
     done("verify", fresh, "--receipt", "receipt.html")
 
 
@@ -188,16 +188,17 @@ def test_a_reason_is_a_line_of_text(fresh: Path, reason: str) -> None:
 
 
 def test_a_lower_limit_around_a_party_and_a_full_bar_are_shown(used: Path) -> None:
-    done("party", "add", used, "lab-c", "--limit", 0.8)
-    done("collusion", "set", used, "--group", "lab-c,lab-d=0.2")
+    done("limit", used, "lab-c", "--bits", 0.8)
+    done("limit", used, "lab-d", "--bits", 0.3)
+    done("limit", used, "lab-c+lab-d", "--bits", 0.2)
     done("release", used, "lab-c", "income", "--out", "c.csv")
-    entry = 11
+    entry = 12
     said = "as set: 0.8 bits in all; a coalition around it may hold only 0.2, and so may lab-c"
     assert said in done("receipt", used, entry).out
     page, html = page_of(used, entry)
     assert said in " ".join(page.text)
     assert 'class="bar full" role="img" aria-label="100 % of the limit"' in html
-    done("party", "add", used, "lab-c", "--limit", 0.9)  # a receipt shows what was set then
+    done("limit", used, "lab-c", "--bits", 0.9)  # a receipt shows what was set then
     done("verify", used, "--receipt", "receipt.html")
 
 
@@ -222,12 +223,12 @@ def test_a_receipt_names_its_file(used: Path) -> None:
 
 def test_a_page_holds_its_data_without_markup(coins: Path) -> None:
     """A party's name, or a level's, cannot end the script that holds the data."""
-    done("party", "add", coins, "</script><b>&", "--limit", 0.1)
+    done("limit", coins, "new", "--bits", 0.1, "--title", "</script><b>&")
     done("receipt", coins, 3, "--html", "receipt.html")
     text = Path("receipt.html").read_text(encoding="utf-8")
     data = text.partition('id="receipt">')[2].partition("</script>")[0]
     assert not set(data) & set("<>&")
-    assert "</script><b>& may learn" in json.loads(data)["in_words"]
+    assert "</script><b>& (new) may learn" in json.loads(data)["in_words"]
     done("verify", coins, "--receipt", "receipt.html")
 
 

@@ -55,8 +55,8 @@ def independent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     private = ["--private", "age:cut=30,60", "--private", "diagnosis", "--private", "income"]
     options = ["--table", "t.csv", "--id", "patient_id", *private, "--everyone", 0.2]
     done("init", "clinic", *options)
-    done("party", "add", "clinic", "lab-a", "--limit", 0.3)
-    done("party", "add", "clinic", "lab-c", "--limit", 0.15)
+    done("limit", "clinic", "lab-a", "--bits", 0.3)
+    done("limit", "clinic", "lab-c", "--bits", 0.15)
     done("release", "clinic", "lab-a", "diagnosis", "--out", "lab-a.csv")
     return Path("clinic")
 
@@ -74,7 +74,7 @@ def test_the_coalition_that_binds_is_named_and_a_substitute_fits(independent: Pa
 
 
 def test_a_substitute_can_be_pasted(independent: Path) -> None:
-    done("collusion", "set", independent, "--everyone", 0.3)
+    done("limit", independent, "everyone", "--bits", 0.3)
     done("release", independent, "lab-a", "diagnosis,age", "--out", "both.csv")
     said = refused(3, "release", independent, "lab-c", "income", "--out", "c.csv")
     command = pasted(said)
@@ -101,17 +101,17 @@ def test_the_error_that_can_be_reached_fits(fresh: Path, utility: str) -> None:
 
 
 BINDING = {
-    "lab-a + lab-b": ("--group", "lab-a,lab-b=0.2"),
-    "any 2 parties": ("--any", "2=0.2"),
-    "any single party": ("--any", "1=0.2"),
-    "everyone": ("--everyone", "0.2"),
+    "lab-a + lab-b": "lab-a+lab-b",
+    "any 2 parties": "any 2",
+    "any single party": "any 1",
+    "everyone": "everyone",
 }
 
 
 @pytest.mark.parametrize("whom", BINDING)
 def test_a_refusal_names_the_limit_that_binds_and_its_command_helps(fresh: Path, whom: str) -> None:
-    done("party", "add", fresh, "lab-a", "--limit", 0.8)
-    done("collusion", "set", fresh, *BINDING[whom])
+    done("limit", fresh, "lab-a", "--bits", 0.8)
+    done("limit", fresh, BINDING[whom], "--bits", 0.2)
     done("release", fresh, "lab-a", "income", "--out", "a.csv")
     words = ("release", fresh, "lab-a", "age", "--out", "b.csv")
     said = refused(3, *words)
@@ -119,14 +119,15 @@ def test_a_refusal_names_the_limit_that_binds_and_its_command_helps(fresh: Path,
     error = tacit(*words, "--json").json["error"]
     assert (error["limit_bits"], error["limited_by"]) == (0.2, whom)
     command = said.partition("only if limits are raised with tacit ")[2]
-    assert command.startswith("collusion set clinic --")
+    assert command.startswith("limit clinic ")
     done(*shlex.split(command.replace("BITS", "0.3")))
     done(*words)
 
 
 def test_every_limit_that_is_used_up_is_named(fresh: Path) -> None:
-    done("party", "add", fresh, "lab-a", "--limit", 0.2)
-    done("collusion", "set", fresh, "--any", "2=0.2", "--group", "lab-a,lab-b=0.2")
+    done("limit", fresh, "lab-a", "--bits", 0.2)
+    done("limit", fresh, "any 2", "--bits", 0.2)
+    done("limit", fresh, "lab-a+lab-b", "--bits", 0.2)
     done("release", fresh, "lab-a", "income", "--out", "a.csv")
     said = refused(3, "release", fresh, "lab-a", "age", "--out", "b.csv")
     assert "the 0.2 bits that any 2 parties and lab-a + lab-b and lab-a may hold" in said
@@ -137,8 +138,8 @@ def test_every_limit_that_is_used_up_is_named(fresh: Path) -> None:
 
 
 def test_asking_for_more_than_a_group_allows_names_the_group(fresh: Path) -> None:
-    done("party", "add", fresh, "lab-a", "--limit", 0.8)
-    done("collusion", "set", fresh, "--group", "lab-a,lab-b=0.2")
+    done("limit", fresh, "lab-a", "--bits", 0.8)
+    done("limit", fresh, "lab-a+lab-b", "--bits", 0.2)
     said = refused(3, "quote", fresh, "lab-a", "age", "--bits", "0.5")
     assert said.startswith(
         "lab-a asks for 0.5 bits and has 0.2000 left of the 0.2 bits that lab-a + lab-b may hold; "
@@ -156,7 +157,9 @@ def test_a_full_coalition_is_named_with_the_limit_on_it_and_its_command_helps(
     write_rows(Path("t.csv"), ((n, *cell[:3]) for n, cell in enumerate(cells)))
     private = ["--private", "diagnosis", "--private", "income"]
     done("init", "clinic", "--table", "t.csv", "--id", "patient_id", *private)
-    done("collusion", "set", "clinic", "--any", "2=0.2", "--group", "lab-a,lab-c,lab-d=0.9")
+    for party in ("lab-a", "lab-c"):
+        done("limit", "clinic", party, "--bits", 0.9)
+    done("limit", "clinic", "any 2", "--bits", 0.2)
     words = ("release", "clinic", "lab-a", "diagnosis", "--utility", "information")
     done(*words, "--out", "a.csv")
     words = ("release", "clinic", "lab-c", "income", "--out", "c.csv")
@@ -164,13 +167,13 @@ def test_a_full_coalition_is_named_with_the_limit_on_it_and_its_command_helps(
     assert said.startswith("everyone holds 0.2000 of 0.2 bits (the limit on any 2 parties), which")
     assert tacit(*words, "--json").json["error"]["limited_by"] == "any 2 parties"
     command = said.partition("only if limits are raised with tacit ")[2]
-    assert command == "collusion set clinic --any 2=BITS"
+    assert command == "limit clinic 'any 2' --bits BITS"
     done(*shlex.split(command.replace("BITS", "0.3")))
     done(*words)
 
 
 def test_too_coarse_names_the_limit_that_binds(fresh: Path) -> None:
-    done("collusion", "set", fresh, "--group", "lab-a,lab-b=0.2")
+    done("limit", fresh, "lab-a+lab-b", "--bits", 0.2)
     said = refused(3, "release", fresh, "lab-a", "age", "--max-error", "0.01", "--out", "a.csv")
     assert said.startswith("the limit of 0.2 bits on lab-a + lab-b allows a mean error of")
 
@@ -181,7 +184,7 @@ def test_so_few_bits_are_not_taken_for_a_limit(fresh: Path) -> None:
 
 
 def test_utilities_are_said_in_words(independent: Path) -> None:
-    done("collusion", "set", independent, "--everyone", 2)
+    done("limit", independent, "everyone", "--bits", 2)
     Path("costs.json").write_text(json.dumps([[0, 1, 2], [1, 0, 1], [2, 1, 0]]))
     in_words = {
         "hamming": "values correct; a blind guess gets",

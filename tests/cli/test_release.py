@@ -22,9 +22,11 @@ def test_an_unknown_party_and_the_command_that_lets_it_in(fresh: Path) -> None:
     done("release", fresh, "lab-c", "age", "--out", "c.csv")
 
 
-def test_a_party_whose_name_differs_by_case_is_not_let_in_once_more(fresh: Path) -> None:
+def test_a_party_that_is_not_there_is_let_in_with_what_is_said(fresh: Path) -> None:
+    said = unchanged(4, "release", fresh, "lab-aa", "age", "--out", "c.csv")
+    assert said.endswith("let it in with tacit limit clinic lab-aa --bits BITS")
     said = unchanged(4, "release", fresh, "LAB-a", "age", "--out", "c.csv")
-    assert said == "party 'LAB-a' is unknown: 'lab-a' is there, which differs only by case"
+    assert said.startswith("'LAB-a' is not a party: use a-z, 0-9 and -, as in lab-a")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_a_source_that_changed_is_compared_by_extend(
     monkeypatch.chdir(tmp_path)
     table = Path(write_patients(tmp_path / "t.csv", 60))
     done("init", "clinic", "--table", "t.csv", "--id", "patient_id", "--private", "diagnosis")
-    done("party", "add", "clinic", "lab-a", "--limit", 0.3)
+    done("limit", "clinic", "lab-a", "--bits", 0.3)
     table.write_text(table.read_text().replace("diabetes", "flu"))
     said = unchanged(4, "extend", "clinic", "--table", "t.csv")
     assert "of them with other private values than then (rows " in said
@@ -123,7 +125,7 @@ def formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = [(f"{'=-+@'[n % 4]}{n}{'x' * (n % 2)}", levels[n % 7]) for n in range(700)]
     write_rows(Path("sheet.csv"), rows, ("id", "level"))
     done("init", "study", "--table", "sheet.csv", "--id", "id", "--private", "level", "--public-id")
-    done("party", "add", "study", "lab", "--limit", 2.5)
+    done("limit", "study", "lab", "--bits", 2.5)
     return Path("study")
 
 

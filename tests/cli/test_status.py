@@ -21,7 +21,7 @@ def test_nothing_shown_promises_too_much(used: Path) -> None:
 
 
 def test_status_names_a_disclosure_first(coins: Path) -> None:
-    done("party", "add", coins, "lab", "--limit", 1)
+    done("limit", coins, "lab", "--bits", 1)
     done("release", coins, "lab", "side", "--bits", 0.1, "--out", "a.csv")
     assert done("status", coins, "--json").json["disclosures"] == []
     again = ["release", coins, "lab", "side", "--out", "b.csv", "--again"]
@@ -48,11 +48,12 @@ def test_status_names_a_disclosure_first(coins: Path) -> None:
 
 
 def test_status_and_party_say_which_limit_holds(fresh: Path) -> None:
-    done("collusion", "set", fresh, "--any", "2=0.25", "--group", "lab-a,lab-b=0.2")
+    done("limit", fresh, "any 2", "--bits", 0.25)
+    done("limit", fresh, "lab-a+lab-b", "--bits", 0.2)
     remark = (
         "the limit on lab-a + lab-b, 0.2 bits, is below the own limit of {} and holds for {}, too"
     )
-    said = done("party", "add", fresh, "lab-a", "--limit", "0.5").out
+    said = done("limit", fresh, "lab-a", "--bits", "0.5").out
     assert f"note: {remark.format('lab-a', 'lab-a')}" in said.splitlines()
     said = done("status", fresh).out
     assert f"note: {remark.format('lab-a, lab-b', 'each of them')}" in said.splitlines()

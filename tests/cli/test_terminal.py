@@ -11,8 +11,8 @@ from tests.cli.terminal import COLUMNS, on_terminal, process
 
 
 def test_tables_and_bars_fit(used: Path) -> None:
-    long_name = "the laboratory of the university hospital in the north"
-    done("party", "add", used, long_name, "--limit", 0.123456789)
+    long_name = "the-laboratory-of-the-university-hospital-in-the-north"
+    done("limit", used, long_name, "--bits", 0.123456789)
     status, quote, release, audit = on_terminal(
         ["status", used],
         ["quote", used, "lab-a", "income", "--bits", 0.05],
@@ -26,7 +26,7 @@ def test_tables_and_bars_fit(used: Path) -> None:
     for number in ("0.2000", "0.1000", "0.3", "0.35", "0.123456789"):
         assert any(number in line for line in status.lines)  # no figure is cut
     assert any(line.startswith("lab-a ") and "█" in line and "░" in line for line in status.lines)
-    assert "the laboratory" in " ".join(status.lines)
+    assert "the-laboratory" in " ".join(status.lines)
     assert any("would learn 0.0500 bits" in line for line in quote.lines)
     assert any("<- this" in line for line in quote.lines)
     assert "writing a.csv" in release.sent  # while it lasts
@@ -39,7 +39,7 @@ def test_tables_and_bars_fit(used: Path) -> None:
 def test_no_name_is_broken_into_letters_however_narrow_the_terminal(
     used: Path, columns: int
 ) -> None:
-    done("party", "add", used, "laboratory-of-the-north", "--limit", 0.1)
+    done("limit", used, "laboratory-of-the-north", "--bits", 0.1)
     status, audit = on_terminal(
         ["status", used], ["audit", used, "--records", 200], columns=columns
     )

@@ -13,13 +13,12 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import product
-from math import inf
+from math import inf, nextafter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tacit import Costs, Policy
+from tacit import Costs
 from tacit.errors import InfeasibleError, TacitError, UnconvergedError
-from tacit.policy import AnySize, Everyone, Group, Limit
 from tacit.study import Study
 from tacit.tables import Column
 from tests.redteam.replay import replay
@@ -29,9 +28,9 @@ FEWEST_RECORDS = 50
 """Smaller tables are not what is attacked here."""
 
 LIMITS = (0.05, 0.25, 0.4, 0.6, 0.8, 3.0)
-CAPS = (*5 * (inf,), *2 * (0.3, 0.7, 1.0, 1.7, 3.0), 0.05, 40.0)
-BAD_CAPS = (0.0, 1e-17, 1e-12, 1e-6)
-"""Caps that leave next to nothing: drawn rarely, or all would be refused."""
+TIMES = (*5 * (inf,), *2 * (1.25, 1.6, 2.0, 3.3, 8.0), 1.03, 2.0**40)
+BAD_TIMES = (1.0, nextafter(1.0, 2.0), 1 + 1e-12, 1 + 1e-6)
+"""Times that leave next to nothing: drawn rarely, or all would be refused."""
 
 ASKED = (None, 0.003, 0.01, 0.02, 0.03, 0.04, 0.05, 0.08, 0.1, 0.2)
 
@@ -120,8 +119,9 @@ def attack(place: Path, seed: int, hardness: Hardness = SHORT) -> Campaign:
     campaign = Campaign(place / "study")
     with study:
         for party in parties:
-            campaign.attempt("party", lambda p=party: _set_party(study, draw, p))
-        campaign.attempt("policy", lambda: study.set_collusion(_policy(draw, parties)))
+            campaign.attempt("party", lambda p=party: _set_own_limit(study, draw, p))
+        for _ in range(3):
+            campaign.attempt("limit", lambda: _set_limit(study, draw, parties))
         for step in range(hardness.steps):
             late = replace(hardness, information=0.0)
             _act(study, campaign, draw, facts, parties, place, late if step > 2 else hardness)
@@ -188,27 +188,20 @@ def _show_every_level(cells: list[tuple[int, ...]], counts: list[int]) -> None:
                 counts[having[0]] = 1
 
 
-def _policy(draw: random.Random, parties: list[str]) -> Policy:
-    sizes = draw.choice([(), (1,), (2,), (2, 3)])
-    groups = [
-        draw.sample(parties, draw.randint(2, len(parties))) for _ in range(draw.randint(0, 2))
-    ]
-    everyone, cap = draw.choice([inf, 0.3, 0.7, 2.0]), _cap(draw)
-    limits: list[Limit] = [
-        *(AnySize(draw.choice(LIMITS[1:]), size, cap=_cap(draw)) for size in sizes),
-        *(Group(draw.choice(LIMITS), group, cap=_cap(draw)) for group in groups),
-        *([Everyone(everyone, cap=cap)] if min(everyone, cap) < inf else []),
-    ]
-    return Policy(limits=limits)
+def _set_limit(study: Study, draw: random.Random, parties: list[str]) -> None:
+    """On a coalition: another, or none."""
+    group = draw.sample(parties, draw.randint(2, len(parties)))
+    whom = draw.choice(["everyone", "any 1", "any 2", "any 3", "+".join(group)])
+    study.set_limit(whom, draw.choice([inf, *LIMITS]), draw.choice([None, inf, _times(draw)]))
 
 
-def _cap(draw: random.Random) -> float:
-    return draw.choice(BAD_CAPS if draw.random() < 0.03 else CAPS)
+def _times(draw: random.Random) -> float:
+    return draw.choice(BAD_TIMES if draw.random() < 0.03 else TIMES)
 
 
-def _set_party(study: Study, draw: random.Random, party: str) -> None:
-    """A limit, and half of the time another cap, or none."""
-    study.set_party(party, draw.choice(LIMITS), cap=draw.choice([None, _cap(draw)]))
+def _set_own_limit(study: Study, draw: random.Random, party: str) -> None:
+    """A limit, and half of the time other times, or none."""
+    study.set_limit(party, draw.choice(LIMITS), draw.choice([None, inf, _times(draw)]))
 
 
 def _act(
@@ -224,11 +217,10 @@ def _act(
     chance = draw.random()
     if chance < 0.08:
         party = draw.choice(parties)
-        campaign.attempt("party", lambda: _set_party(study, draw, party))
+        campaign.attempt("party", lambda: _set_own_limit(study, draw, party))
         return
     if chance < 0.16:
-        policy = _policy(draw, parties)
-        campaign.attempt("policy", lambda: study.set_collusion(policy))
+        campaign.attempt("limit", lambda: _set_limit(study, draw, parties))
         return
     party = parties[0] if draw.random() < 0.5 else draw.choice(parties)
     asked, sql = _question(draw, facts)

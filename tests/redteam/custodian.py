@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit import Policy
 from tacit.cli.failure import failure_of
 from tacit.datasets import adult
 from tacit.errors import InfeasibleError, TacitError
-from tacit.policy import AnySize, Everyone, Group, Limit
 from tacit.study import Study, back_up, restore, verify_study
 from tacit.tables import Column
 from tacit.words.commands import command_of
@@ -80,23 +78,6 @@ class Request:
     analysable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A limit on whom: parties, any so many, or everyone (``None``); on bits and worst answer."""
-
-    whom: tuple[str, ...] | int | None
-    bits: float
-    worst: float
-
-    @property
-    def limit(self) -> Limit:
-        if self.whom is None:
-            return Everyone(self.bits, cap=self.worst)
-        if isinstance(self.whom, int):
-            return AnySize(self.bits, self.whom, cap=self.worst)
-        return Group(self.bits, self.whom, cap=self.worst)
-
-
 class Custodian:
     """Keeps one study below a folder."""
 
@@ -122,12 +103,9 @@ class Custodian:
 
     # -- limits -----------------------------------------------------------------------------
 
-    def let_in(self, party: str, bits: float, worst: float) -> None:
-        self._study.set_party(party, bits, cap=worst)
-
-    def limit(self, bounds: Iterable[Bound]) -> None:
-        """Put limits on coalitions in the place of those before."""
-        self._study.set_collusion(Policy(limits=[each.limit for each in bounds]))
+    def limit(self, whom: str, bits: float, times: float) -> None:
+        """Limit a party, which lets it in, or a coalition; infinite for no limit."""
+        self._study.set_limit(whom, bits, times)
 
     # -- requests ---------------------------------------------------------------------------
 
@@ -230,7 +208,11 @@ class Custodian:
                 command = command_of(each, given)
                 if command is None:
                     return f"no command for {each}: {refusals[-1]}"
-                answer = tacit(*shlex.split(command.replace("BITS", str(PLENTY)))[1:])
+                answer = tacit(
+                    *shlex.split(
+                        command.replace("BITS", str(PLENTY)).replace("TIMES", str(2**PLENTY))
+                    )[1:]
+                )
                 if answer.code:
                     return f"{command}: {answer.err}: {refusals[-1]}"
             if any(each.is_answered for each in suggestions):
@@ -254,8 +236,10 @@ def exit_code(error: TacitError) -> int:
 
 def _is_answered_without_limits(study: Study, request: Request) -> bool:
     """Whether a limit was in the way at all: some answers would be worthless without any."""
-    study.set_collusion(Policy())
-    study.set_party(request.party, PLENTY, cap=inf)
+    for each in study.limits():
+        if each.title is None:
+            study.set_limit(each.whom, inf, inf)
+    study.set_limit(request.party, PLENTY, inf)
     try:
         study.quote(**asdict(request))
     except InfeasibleError:

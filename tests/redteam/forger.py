@@ -39,7 +39,6 @@ from tacit import Costs
 from tacit.errors import TacitError
 from tacit.ledger.entry import StoredEntry
 from tacit.sampling import TOTAL, IntegerChannel
-from tacit.scheme import Policy
 from tacit.study import Study, verify_study
 from tests.ledger.chains import tamper
 from tests.study.clinic import make_clinic
@@ -65,8 +64,11 @@ def make_originals(place: Path) -> list[Path]:
     """A study with every kind of question and of utility, and a copy that is closed."""
     costs = Costs([[0, 1], [2, 0]])
     with make_clinic(place, n_records=120, everyone=0.9, external=["outcome"]) as study:
-        study.set_party("lab-a", 0.4)
-        study.set_collusion(Policy(everyone=0.9, sizes={2: 0.6}, groups={("lab-b", "lab-c"): 0.5}))
+        study.set_limit("lab-a", 0.4)
+        study.set_limit("lab-b", 0.5)
+        study.set_limit("lab-c", 0.5)
+        study.set_limit("any 2", 0.6)
+        study.set_limit("lab-b+lab-c", 0.5)
         study.release(
             "lab-c",
             "smoker",
@@ -324,7 +326,7 @@ def forge_payload(draw: random.Random, row: Row) -> Row:
 
 def forge_kind(draw: random.Random, row: Row) -> Row:
     """Another kind of entry."""
-    kinds = ["created", "party", "policy", "intent", "delivered", "closed", "", "x", "Party", "\0"]
+    kinds = ["created", "limit", "Limit", "intent", "delivered", "closed", "", "x", "Party", "\0"]
     return replace(row, kind=draw.choice(kinds))
 
 

@@ -1,16 +1,15 @@
 """The limits that a ledger's entries say, read without tacit.
 
-A limit on some parties holds for every part of them, too. A new kind of limit needs a line each in
-``Limits.with_policy``, ``Limits.on`` and ``Limits.named``.
+A limit on some parties holds for every part of them, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 Coalition = frozenset[str]
 Body = Mapping[str, Any]
@@ -18,84 +17,58 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Who may hold how many bits about one record.
+    """Who may learn how much about one record, in one kind of amount.
 
     Attributes:
-        own: party -> its own limit.
-        everyone: on all parties together.
-        sizes: how many parties -> limit on every coalition of so many.
-        groups: parties -> limit on them together.
+        kind: of amount.
+        by_whom: as an entry names them -> the amount.
     """
 
-    own: dict[str, float]
-    everyone: float
-    sizes: dict[int, float]
-    groups: dict[Coalition, float]
+    kind: Literal["bits", "times"]
+    by_whom: dict[str, float]
 
     @staticmethod
-    def at_start(created: Body) -> Limits:
+    def at_start(kind: Literal["bits", "times"], created: Body) -> Limits:
         """What the first entry says."""
-        return Limits({}, _bits(created["everyone"]), {}, {})
+        everyone = created["everyone"] if kind == "bits" else None
+        return Limits(kind, {} if everyone is None else {"everyone": everyone})
 
-    def with_party(self, body: Body) -> Limits:
-        """After an entry ``party``."""
-        return replace(self, own=self.own | {body["party"]: body["limit"]})
-
-    def without_party(self, body: Body) -> Limits:
-        """After an entry ``removed``."""
-        return replace(self, own={k: bits for k, bits in self.own.items() if k != body["party"]})
-
-    def with_policy(self, body: Body) -> Limits:
-        """After an entry ``policy``: in the place of those before. Groups let parties in."""
-        sizes: dict[int, float] = {}
-        for size, bits in body["sizes"]:
-            sizes[size] = min(bits, sizes.get(size, inf))
-        groups: dict[Coalition, float] = {}
-        for parties, bits in body["groups"]:
-            groups[frozenset(parties)] = min(bits, groups.get(frozenset(parties), inf))
-        let_in: dict[str, float] = {}
-        for group, bits in groups.items():
-            for party in group - set(self.own):
-                let_in[party] = min(bits, let_in.get(party, inf))
-        return Limits(self.own | let_in, _bits(body["everyone"]), sizes, groups)
-
-    def with_party_cap(self, body: Body) -> Limits:
-        """Caps after an entry ``party``: in the place of the one before, if any."""
-        return replace(self, own=self.own | {body["party"]: _bits(body["cap"])})
-
-    def with_policy_caps(self, body: Body) -> Limits:
-        """Caps after an entry ``policy``: in the place of those before."""
-        caps: dict[str, Any] = {"everyone": {}, "sizes": {}, "groups": {}}
-        for kind, whom, bits in body["caps"]:
-            caps[kind][frozenset(whom) if kind == "groups" else whom] = bits
-        return Limits(self.own, caps["everyone"].get(None, inf), caps["sizes"], caps["groups"])
+    def after(self, body: Body) -> Limits:
+        """After an entry ``limit``: in the place of the one on the same parties, or of none."""
+        others = {whom: most for whom, most in self.by_whom.items() if whom != body["whom"]}
+        amount = body[self.kind]
+        return Limits(self.kind, others | ({} if amount is None else {body["whom"]: amount}))
 
     def on(self, coalition: Coalition) -> float:
         """The least limit on a coalition, or on one that contains it."""
-        found = [bits for group, bits in self.groups.items() if coalition <= group]
-        found += [bits for size, bits in self.sizes.items() if len(coalition) <= size]
-        if len(coalition) == 1:
-            found += [self.own.get(party, inf) for party in coalition]
-        return min([*found, self.everyone])
+        return min(
+            (most for whom, most in self.by_whom.items() if _is_on(whom, coalition)), default=inf
+        )
 
     def fed_by(self, party: str, holders: Coalition) -> dict[Coalition, float]:
         """The coalitions that a release to a party feeds, by what names them, with their limits."""
         present = holders | {party}
         limits: dict[Coalition, float] = {frozenset({party}): self.on(frozenset({party}))}
-        for coalition, bits in self.named(present):
-            if party in coalition and bits < inf:
-                limits[coalition] = min(bits, limits.get(coalition, inf))
+        for whom, most in self.by_whom.items():
+            for coalition in _named(whom, present):
+                if party in coalition:
+                    limits[coalition] = min(most, limits.get(coalition, inf))
         return limits
 
-    def named(self, present: Coalition) -> Iterator[tuple[Coalition, float]]:
-        """Every coalition of present parties that a limit names."""
-        for group, bits in self.groups.items():
-            yield group & present, bits
-        for size, bits in self.sizes.items():
-            for chosen in combinations(sorted(present), min(size, len(present))):
-                yield frozenset(chosen), bits
-        yield present, self.everyone
+
+def _is_on(whom: str, coalition: Coalition) -> bool:
+    if whom == "everyone":
+        return True
+    if whom.startswith("any "):
+        return len(coalition) <= int(whom[4:])
+    return coalition <= set(whom.split("+"))
 
 
-def _bits(stored: float | None) -> float:
-    return inf if stored is None else stored
+def _named(whom: str, present: Coalition) -> Iterator[Coalition]:
+    """Every coalition of present parties that a limit names."""
+    if whom == "everyone":
+        yield present
+    elif whom.startswith("any "):
+        yield from map(frozenset, combinations(sorted(present), min(int(whom[4:]), len(present))))
+    else:
+        yield present & set(whom.split("+"))

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -28,7 +29,7 @@ from hypothesis.stateful import (
 )
 
 from tacit.errors import CapError, InfeasibleError, InvalidInputError
-from tests.redteam.custodian import Bound, Custodian, Request, Table, adults
+from tests.redteam.custodian import Custodian, Request, Table, adults
 from tests.redteam.replay import replay
 
 TOLD_APART = 2048
@@ -72,9 +73,8 @@ TABLES = {
 
 PARTIES = ("lab-a", "lab-b", "lab-c")
 BITS = st.sampled_from((0.05, 0.2, 0.4, 0.9, 3.0))
-WORST = st.sampled_from((inf, inf, 0.3, 1.0, 2.5))
-WHOM = st.sampled_from((None, 2, PARTIES[:2], PARTIES[1:]))
-BOUNDS = st.lists(st.builds(Bound, WHOM, BITS, WORST), max_size=2, unique_by=lambda b: str(b.whom))
+TIMES = st.sampled_from((inf, inf, 1.25, 2.0, 5.5))
+COALITIONS = ("everyone", "any 2", "+".join(PARTIES[:2]), "+".join(PARTIES[1:]))
 ASKED_BITS = st.sampled_from((None, 0.01, 0.05, 0.3))
 SOME = st.lists(st.integers(0, 999), min_size=1, max_size=MOST_AT_ONCE)
 ANY = st.integers(0, 999)
@@ -88,6 +88,7 @@ class Life(RuleBasedStateMachine):
         super().__init__()
         self.place = TemporaryDirectory()
         self.parties: set[str] = set()  # that were let in
+        self.limited: set[str] = set()  # coalitions that have a limit
         self.values: dict[str, tuple[object, ...]] = {}  # of everybody who ever joined
         self.cohorts: list[set[str]] = []  # who is left in each
         self.given: dict[Request, dict[int, bytes]] = {}  # by the number of the cohort
@@ -112,42 +113,40 @@ class Life(RuleBasedStateMachine):
 
     # -- limits -----------------------------------------------------------------------------
 
-    @rule(party=st.sampled_from(PARTIES), bits=BITS, worst=WORST)
-    def let_in(self, party: str, bits: float, worst: float) -> None:
-        self.raise_until_kept(lambda *least: self.custodian.let_in(party, *least), bits, worst)
+    @rule(party=st.sampled_from(PARTIES), bits=BITS, times=TIMES)
+    def let_in(self, party: str, bits: float, times: float) -> None:
+        self.raise_until_kept(party, bits, times)
         self.parties.add(party)
 
-    @rule(bounds=BOUNDS)
-    def limit(self, bounds: list[Bound]) -> None:
-        """One after the other, each beside those before, which are kept already."""
-        kept: list[Bound] = []
-        for each in bounds:
+    @rule(whom=st.sampled_from(COALITIONS), bits=st.one_of(BITS, st.just(inf)), times=TIMES)
+    def limit(self, whom: str, bits: float, times: float) -> None:
+        named = set(whom.split("+")) & set(PARTIES)
+        if not named <= self.parties:
+            with pytest.raises(InvalidInputError, match="is unknown"):
+                self.attempt(self.custodian.limit, whom, 1.0, inf)
+        elif min(bits, times) < inf:
+            self.raise_until_kept(whom, bits, times)
+            self.limited.add(whom)
+        elif whom in self.limited:
+            self.attempt(self.custodian.limit, whom, inf, inf)
+            self.limited.remove(whom)
 
-            def set_beside(bits: float, worst: float, whom: Any = each.whom) -> None:
-                self.custodian.limit([*kept, Bound(whom, bits, worst)])
-
-            least = self.raise_until_kept(set_beside, each.bits, each.worst)
-            kept.append(Bound(each.whom, *least))
-            self.parties.update(each.whom if isinstance(each.whom, tuple) else ())
-        if not bounds:
-            self.attempt(self.custodian.limit, [])
-
-    def raise_until_kept(
-        self, act: Callable[[float, float], None], bits: float, worst: float
-    ) -> tuple[float, float]:
+    def raise_until_kept(self, whom: str, bits: float, times: float) -> None:
         """Set a limit; a refusal says how large it has to be, and no refusal says it twice.
 
         Another one may follow, of another cohort or coalition.
         """
         while True:
             try:
-                self.attempt(act, bits, worst)
-                return bits, worst
+                return self.attempt(self.custodian.limit, whom, bits, times)
+            except CapError as error:
+                least = ceil(2**error.held_bits * 1e6) / 1e6
+                assert least > times
+                times = least
             except InfeasibleError as error:
                 least = max(1e-6, ceil(error.held_bits * 1e6) / 1e6)
-                of_worst = isinstance(error, CapError)
-            assert least > (worst if of_worst else bits)
-            bits, worst = (bits, least) if of_worst else (least, worst)
+                assert least > bits
+                bits = least
 
     # -- requests ---------------------------------------------------------------------------
 

@@ -110,8 +110,8 @@ class _Walk:
         views: every coalition of parties that hold something, and nobody.
         bits: what each of them holds.
         chain: sum of I(Rhat; X | M), above what everyone holds.
-        limits: in force now.
-        caps: in force now, on the worst single answer.
+        limits: in force now, in bits.
+        times: in force now, on the worst single answer.
     """
 
     joined: dict[str, Any]
@@ -123,7 +123,7 @@ class _Walk:
     bits: dict[Coalition, Bits]
     chain: arb
     limits: Limits
-    caps: Limits
+    times: Limits
     found: Replayed = field(default_factory=Replayed)
     drawn: dict[int, tuple[Release, set[str], View]] = field(default_factory=dict)
 
@@ -141,8 +141,8 @@ class _Walk:
             views={NOBODY: view},
             bits={},
             chain=arb(0),
-            limits=Limits.at_start(created),
-            caps=Limits.at_start({"everyone": None}),
+            limits=Limits.at_start("bits", created),
+            times=Limits.at_start("times", created),
         )
 
     def beside(self, ledger: RawLedger, row: Row, cohort: int) -> _Walk:
@@ -167,15 +167,9 @@ class _Walk:
     def follow(self, row: Row) -> None:
         """Read the next entry."""
         match row.kind:
-            case "party":
-                self.limits = self.limits.with_party(row.body)
-                self.caps = self.caps.with_party_cap(row.body)
-            case "removed":
-                self.limits = self.limits.without_party(row.body)
-                self.caps = self.caps.without_party(row.body)
-            case "policy":
-                self.limits = self.limits.with_policy(row.body)
-                self.caps = self.caps.with_policy_caps(row.body)
+            case "limit":
+                self.limits = self.limits.after(row.body)
+                self.times = self.times.after(row.body)
             case "intent":
                 self._release(row)
             case "copy":
@@ -256,25 +250,29 @@ class _Walk:
             limit = self.limits.on(coalition)
             if limit < inf:
                 self._compare(coalition, limit, f"after entry {row.number} the limit of")
-            cap = self.caps.on(coalition)
-            if cap < inf:
-                self._compare_worst(coalition, cap, f"after entry {row.number} the cap of")
+            times = self.times.on(coalition)
+            if times < inf:
+                what = f"after entry {row.number} the times allowed to"
+                self._compare_worst(coalition, Fraction(times), what)
 
-    def _compare_worst(self, coalition: Coalition, bound: float, what: str) -> None:
-        """The worst single answer of a coalition with a bound in bits, in whole numbers."""
+    def _compare_worst(self, coalition: Coalition, most: Fraction | arb, what: str) -> None:
+        """The worst single answer of a coalition with a bound on its factor, in whole numbers."""
         ratio = self.views[coalition].worst_ratio()
         self.found.compared_worst += 1
         if ratio is None:
             self.found.undecided += 1
             return
         with ctx.workprec(PRECISION):
-            most = arb(2) ** arb(bound)
-            is_above = arb(ratio.numerator) > most * ratio.denominator
+            is_above = (
+                ratio > most
+                if isinstance(most, Fraction)
+                else arb(ratio.numerator) > most * ratio.denominator
+            )
         if is_above:
             name = " + ".join(sorted(coalition))
             self.found.faults.append(
-                f"{what} {name} is {bound!r}, an answer makes a cell {float(ratio)!r} times as "
-                "likely"
+                f"{what} {name} is {float(most)!r}, an answer makes a cell {float(ratio)!r} times "
+                "as likely"
             )
 
     def _compare(self, coalition: Coalition, bound: float, what: str) -> None:
@@ -295,7 +293,7 @@ class _Walk:
         for coalition, each in recorded.items():
             self._compare(coalition, each["bits"], f"release {number}: the bound on")
             what = f"release {number}: the worst answer of"
-            self._compare_worst(coalition, each["worst_answer"], what)
+            self._compare_worst(coalition, arb(2) ** arb(each["worst_answer"]), what)
         self._compare(self.holders, body["everyone_bits"], f"release {number}: the bound on")
         for coalition, limit in fed.items():
             name = " + ".join(sorted(coalition))

@@ -69,8 +69,8 @@ class Scene:
         """With so many releases to somebody else before the backup."""
         scene = Scene(place)
         with make_hospital(place, public_id=True, everyone=0.9) as study:
-            study.set_party("lab-a", 0.3)
-            study.set_party("lab-b", 0.3)
+            study.set_limit("lab-a", 0.3)
+            study.set_limit("lab-b", 0.3)
             for number in range(n_releases):
                 study.release(
                     "lab-b",

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tacit import Policy
 from tacit.cli.demo import write_people
 from tacit.errors import TacitError
 from tacit.tables import Column
@@ -50,14 +49,11 @@ def come_back(place: Path, visits: int) -> Iterator[Visit]:
         memory=16,
     ) as study:
         for party in ("returner", *OTHERS.values()):
-            study.set_party(party, 0.9)
-        study.set_collusion(
-            Policy(
-                everyone=1.2,
-                sizes={2: 1.0},
-                groups={("returner", "registry"): 0.95, ("returner", "lab", "press"): 1.1},
-            )
-        )
+            study.set_limit(party, 0.9)
+        study.set_limit("everyone", 1.2)
+        study.set_limit("any 2", 1.0)
+        study.set_limit("registry+returner", 0.95)
+        study.set_limit("lab+press+returner", 1.1)
         for number in range(visits):
             asked = QUESTIONS[number % len(QUESTIONS)]
             start, refusal = time.monotonic(), ""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tacit import Policy
 from tacit.study import verify_study
 from tests.redteam.adversary import SHORT, attack
 from tests.redteam.replay import replay, unlikely_draws
@@ -49,8 +48,8 @@ def test_what_records_got_is_what_the_tables_say(tmp_path: Path) -> None:
     write_patients(tmp_path / "patients.csv", 6000)
     asked = [("a", "age"), ("b", "diagnosis"), ("a", "diagnosis"), ("b", "age")]
     with make_hospital(tmp_path, public_id=True, memory=4) as study:
-        study.set_party("a", 0.9)
-        study.set_party("b", 0.9)
+        study.set_limit("a", 0.9)
+        study.set_limit("b", 0.9)
         for number, (party, question) in enumerate(asked):
             study.release(
                 party, question, bits=0.2, out=tmp_path / f"{number}.csv", accept=["disclosure"]
@@ -86,7 +85,7 @@ def test_somebody_who_comes_back_and_changes_of_limits(tmp_path: Path) -> None:
     """Six visits by one party, limits raised and lowered in between, three states to remember."""
     with make_hospital(tmp_path, memory=3, everyone=1.5) as study:
         for party in ("a", "b"):
-            study.set_party(party, 0.3)
+            study.set_limit(party, 0.3)
         for visit in range(6):
             asked = {"asked": "diagnosis"} if visit % 2 else {"sql": "age = 'old'"}
             study.release(
@@ -100,10 +99,11 @@ def test_somebody_who_comes_back_and_changes_of_limits(tmp_path: Path) -> None:
                 study.release(
                     "b", sql="age = 'young'", out=tmp_path / "b.csv", accept=["disclosure"]
                 )
-                study.set_collusion(Policy(everyone=1.5, groups={("a", "b"): 0.7}))
-                study.set_party("a", 0.6)
+                study.set_limit("everyone", 1.5)
+                study.set_limit("a+b", 0.7)
+                study.set_limit("a", 0.6)
             if visit == 4:
-                study.set_party("a", study.status().parties[0].held + 0.1)
+                study.set_limit("a", study.status().parties[0].held + 0.1)
     found = replay(tmp_path / "clinic")
     assert found.faults == []
     assert found.undecided == 0

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tacit import Policy
 from tacit.errors import TacitError
 from tacit.study import Study, verify_study
 from tests.redteam import damage
@@ -29,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_patients(place / "patients.csv", seed=seed)
         with make_hospital(place, name) as study:
             for party in ("lab-a", "lab-b"):
-                study.set_party(party, 0.5)
+                study.set_limit(party, 0.5)
             study.release(
                 "lab-a", "age", bits=0.2, out=place / f"{name}-a.csv", accept=["disclosure"]
             )
@@ -71,8 +70,8 @@ def test_zeroed_states_would_break_a_limit(tmp_path: Path) -> None:
     """Why states must not be believed: what would be held if every record were in state 0."""
     with make_hospital(tmp_path) as study:
         for party in ("lab-a", "lab-b"):
-            study.set_party(party, 0.35)
-        study.set_collusion(Policy(sizes={2: 0.3}))
+            study.set_limit(party, 0.35)
+        study.set_limit("any 2", 0.3)
         study.release("lab-a", "diagnosis", bits=0.2, out=tmp_path / "a.csv", accept=["disclosure"])
         number = study.release(
             "lab-b", "age", bits=0.2, out=tmp_path / "b.csv", accept=["disclosure"]

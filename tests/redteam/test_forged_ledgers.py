@@ -77,7 +77,12 @@ HOSTILE: dict[str, tuple[str, Callable[[Any], object]]] = {
     "letters that no cell has": ("intent", lambda b: b["question"].update(letter_of_cell=[7] * 12)),
     "a measure that is none": ("intent", lambda body: body["measure"].update(kind="vibes")),
     "no holding of its own": ("intent", lambda body: body.update(holdings=[])),
-    "a coalition below 0": ("policy", lambda body: body.update(sizes=[[2, -1]])),
+    "a limit below 0": ("limit", lambda body: body.update(bits=-1)),
+    "a limit on nobody": ("limit", lambda body: body.update(whom="")),
+    "a coalition with a stranger": (
+        "limit",
+        lambda body: body.update(whom="lab-a+lab-x", title=None),
+    ),
 }
 
 

@@ -245,7 +245,7 @@ def test_a_receipt_from_before_the_delivery_is_still_good(tmp_path: Path) -> Non
         raise Interrupted
 
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.3)
+        study.set_limit("lab-a", 0.3)
         with pytest.raises(Interrupted):
             study.release(
                 "lab-a", "age", out=tmp_path / "a.csv", progress=interrupt, accept=["disclosure"]

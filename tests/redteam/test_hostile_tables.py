@@ -37,7 +37,7 @@ def test_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> 
 def assert_usable(folder: Path, place: Path) -> None:
     """A study that could be made can be used, to the end."""
     with Study.open(folder) as study:
-        study.set_party("lab", 0.2)
+        study.set_limit("lab", 0.2)
         asked, out = [study.attributes[0].name], place / "out.csv"
         try:
             study.release(
@@ -97,7 +97,7 @@ def test_expressions_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("REDTEAM", SECRET)
     make_hospital(tmp_path).__exit__(None, None, None)
     monkeypatch.chdir(tmp_path)
-    tacit("party", "add", "clinic", "lab", "--limit", "0.1")
+    tacit("limit", "clinic", "lab", "--bits", "0.1")
     seen = found_in(tmp_path)
     for sql in list(expressions(tmp_path / "secret.txt"))[::25]:
         answer = tacit("quote", "clinic", "lab", f"--sql={sql}")

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from tacit import Policy
 from tests.redteam import limits, raw_ledger, replay, true_law, worth
 from tests.redteam.limits import Limits
 from tests.redteam.raw_ledger import MAGIC, RawLedger, Row, Table, read_ledger, read_table
@@ -58,12 +57,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("replayed")
     with make_hospital(place, external=["ward"], everyone=0.9, memory=3) as study:
         for party in ("lab-a", "lab-b"):
-            study.set_party(party, 0.4)
-        study.set_collusion(Policy(everyone=0.9, sizes={2: 0.5}))
+            study.set_limit(party, 0.4)
+        study.set_limit("everyone", 0.9)
+        study.set_limit("any 2", 0.5)
         study.release("lab-a", "diagnosis", bits=0.15, out=place / "a.csv", accept=["disclosure"])
         study.release("lab-b", "age", bits=0.2, out=place / "b.csv", accept=["disclosure"])
         study.release("lab-a", "age", bits=0.1, out=place / "c.csv", accept=["disclosure"])
-        study.release("lab-b", "ward", bits=0.05, out=place / "d.csv", accept=["disclosure"])
+        study.release("lab-b", "ward", bits=0.08, out=place / "d.csv", accept=["disclosure"])
     return place / "clinic"
 
 
@@ -79,7 +79,7 @@ def test_a_study_as_it_is(folder: Path) -> None:
 
 def test_a_ledger_on_a_server(tmp_path: Path, postgres_url: str) -> None:
     with make_hospital(tmp_path, ledger=postgres_url) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         study.release(
             "lab-a", "diagnosis", bits=0.15, out=tmp_path / "a.csv", accept=["disclosure"]
         )
@@ -91,7 +91,7 @@ def test_a_ledger_on_a_server(tmp_path: Path, postgres_url: str) -> None:
 def test_answers_that_are_judged_by_the_worst_level(tmp_path: Path) -> None:
     with make_hospital(tmp_path, memory=3) as study:
         for party in ("lab-a", "lab-b"):
-            study.set_party(party, 0.4)
+            study.set_limit(party, 0.4)
             for asked in ("diagnosis", "age"):
                 study.release(
                     party,
@@ -152,8 +152,8 @@ def test_a_bound_below_the_truth(folder: Path) -> None:
 
 def test_a_limit_below_what_is_held(folder: Path) -> None:
     ledger = read_ledger(folder)
-    [policy] = numbers_of(ledger, "policy")
-    faults = replay_ledger(forged(ledger, policy, lambda body: body.update(everyone=0.2))).faults
+    everyone = next(row.number for row in ledger.rows if row.body.get("whom") == "everyone")
+    faults = replay_ledger(forged(ledger, everyone, lambda body: body.update(bits=0.2))).faults
     assert any("the limit of lab-a + lab-b is 0.2" in fault for fault in faults), faults
 
 
@@ -232,17 +232,17 @@ def test_bits_of_a_noisy_copy() -> None:
     assert not untold.bits().is_above(0.0)
 
 
-def test_limits() -> None:
-    policy = {"everyone": 0.9, "sizes": [[2, 0.5]], "groups": [[["a", "b", "c"], 0.6]]}
-    start = Limits.at_start({"everyone": None}).with_party({"party": "a", "limit": 0.3})
-    found = start.with_policy(policy)
-    assert found.own == {"a": 0.3, "b": 0.6, "c": 0.6}
+def test_limits_as_entries_say_them() -> None:
+    found = Limits.at_start("bits", {"everyone": 0.9})
+    said = {"a": 0.3, "b": 0.6, "c": 0.6, "any 2": 0.4, "a+b+c": 0.6, "any 9": 0.1}
+    for whom, bits in said.items():
+        found = found.after({"whom": whom, "bits": bits, "times": None})
+    found = found.after({"whom": "any 9", "bits": None, "times": 2.0})
+    found = found.after({"whom": "any 2", "bits": 0.5, "times": None})
     assert found.on(frozenset("a")) == 0.3
     assert found.on(frozenset("b")) == 0.5
     assert found.on(frozenset("abc")) == 0.6
     assert found.on(frozenset("abd")) == 0.9
-    new = start.with_policy({"everyone": None, "sizes": [[2, 0.4], [3, 0.7]], "groups": []})
-    assert (new.on(frozenset("bc")), new.on(frozenset("bcd"))) == (0.4, 0.7)
     fed = found.fed_by("a", frozenset("bd"))
     assert fed == {
         frozenset("a"): 0.3,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,8 @@ def scene(tmp_path: Path) -> Scene:
 def test_independent_draws_would_give_the_records_away(scene: Scene) -> None:
     """The attack as it would be: the helper shows a rise where draws really are independent."""
     with Study.open(scene.folder) as study:
-        study.set_collusion(type(study.policy)())
-        study.set_party("lab-a", 3.0)
+        study.set_limit("everyone", inf)
+        study.set_limit("lab-a", 3.0)
         files = []
         for number in range(8):
             target = scene.place / f"{number}.csv"
@@ -132,7 +133,7 @@ def test_another_request_after_the_ledger_alone_was_restored(scene: Scene, bits:
     assert len(loot.refusals) == 1
     assert {path.name for path in (scene.folder / "states").iterdir()} == traces
     assert not verify_study(scene.folder).is_whole
-    said = refused(5, "party", "add", scene.folder, "lab-c", "--limit", "0.1")
+    said = refused(5, "limit", scene.folder, "lab-c", "--bits", "0.1")
     assert "has lost entries" in said
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 import tacit
+from tacit.limits import Limit
 from tacit.scheme import NonAdaptiveScheme, Scheme, SymmetricScheme
 from tacit.solution import Status
 from tests.oracles import mutual_information_bits
@@ -70,8 +71,8 @@ def test_the_individual_limit_holds(kind: type[Scheme], individual: float) -> No
 
 @pytest.mark.parametrize("kind", BASELINES)
 def test_collusion_limits_are_not_enforced(kind: type[Scheme]) -> None:
-    policy = tacit.Policy(everyone=0.35)
-    scheme = kind.from_counts(counts(), NAMES, policy=policy)
+    limits = [Limit("everyone", 0.35)]
+    scheme = kind.from_counts(counts(), NAMES, limits=limits)
     for party in "aab":
         scheme.release("colour", party=party, individual=0.3, collusion=0.3)
     assert scheme.leakage() > 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import inf, log2
 
 import numpy as np
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.errors import CapError, InfeasibleError, InvalidInputError, UnconvergedError
-from tacit.policy import AnySize, Everyone, Group, Policy
+from tacit.limits import Limit
 from tacit.scheme import NonAdaptiveScheme, Scheme
 from tests.strategies import weights
 
@@ -46,10 +46,10 @@ def worst_answer(scheme: Scheme, parties: Collection[str]) -> float:
 
 
 def made(
-    counts: np.ndarray, policy: Policy, memory: int | None, *, cap: float | None = None
+    counts: np.ndarray, limits: Sequence[Limit], memory: int | None, *, cap: float | None = None
 ) -> Scheme:
     """Five visits of three parties; what is refused is left out."""
-    scheme = Scheme.from_counts(counts, ("age", "sex"), policy=policy, memory=memory)
+    scheme = Scheme.from_counts(counts, ("age", "sex"), limits=limits, memory=memory)
     for visit, (party, asked) in enumerate(VISITS):
         try:
             scheme.release(asked, party=party, individual=0.2 + 0.1 * visit, cap=cap, gap_tol=1e-4)
@@ -69,8 +69,8 @@ def test_every_cap_is_kept_and_every_bound_is_true(
     counts: np.ndarray, caps: tuple[float, float, float], memory: int | None
 ) -> None:
     own, pair, everyone = caps
-    policy = Policy(limits=[AnySize(inf, 2, cap=pair), Everyone(0.9, cap=everyone)])
-    scheme = made(counts, policy, memory, cap=own)
+    limits = [Limit("any 2", times=2**pair), Limit("everyone", 0.9, times=2**everyone)]
+    scheme = made(counts, limits, memory, cap=own)
     assume(scheme.steps)
     for party in scheme.parties:
         assert worst_answer(scheme, {party}) <= own + MET
@@ -85,36 +85,36 @@ COUNTS = np.array([[20, 3], [1, 30], [9, 0]])
 
 
 def test_the_exact_history_tells_the_worst_answer_exactly() -> None:
-    scheme = made(COUNTS, Policy(), None)
+    scheme = made(COUNTS, [], None)
     for who in ({"a"}, {"b"}, {"a", "c"}, scheme.parties):
         assert scheme.worst_answer(who) == pytest.approx(worst_answer(scheme, who), abs=1e-9)
 
 
 def test_a_merged_memory_bounds_it_from_above() -> None:
     """With so few states the bound is loose; it is never too small."""
-    scheme = made(COUNTS, Policy(), 3)
+    scheme = made(COUNTS, [], 3)
     assert not scheme.is_exact()
     assert worst_answer(scheme, scheme.parties) <= scheme.worst_answer() + MET
     assert scheme.worst_answer() <= log2(COUNTS.sum()) + MET  # some record is alone in its cell
 
 
 def test_a_cap_of_0_tells_nothing() -> None:
-    scheme = made(COUNTS, Policy(), None, cap=0.0)
+    scheme = made(COUNTS, [], None, cap=0.0)
     assert len(scheme.history) == len(VISITS)
     assert scheme.leakage({"a"}) == pytest.approx(0, abs=1e-9)
     assert worst_answer(scheme, {"a"}) == pytest.approx(0, abs=MET)
 
 
 def test_a_cap_without_bound_changes_nothing() -> None:
-    plain, capped = made(COUNTS, Policy(), 64), made(COUNTS, Policy(), 64, cap=inf)
-    high = made(COUNTS, Policy(limits=[Everyone(inf, cap=log2(COUNTS.sum()))]), 64)
+    plain, capped = made(COUNTS, [], 64), made(COUNTS, [], 64, cap=inf)
+    high = made(COUNTS, [Limit("everyone", times=2 * COUNTS.sum())], 64)
     for one, two, three in zip(plain.steps, capped.steps, high.steps, strict=True):
         assert np.array_equal(one.table, two.table)
         assert np.array_equal(one.table, three.table)
 
 
 def test_a_cap_holds_beside_a_limit_that_is_used_up() -> None:
-    scheme = Scheme(COUNTS.reshape(-1), policy=Policy(limits=[Everyone(0.2, cap=1.0)]))
+    scheme = Scheme(COUNTS.reshape(-1), limits=[Limit("everyone", 0.2, times=2)])
     asked = np.repeat(np.eye(3), 2, axis=0)
     for visit in range(5):
         scheme.release(asked, party="ab"[visit % 2], individual=0.15, gap_tol=1e-4)
@@ -135,8 +135,8 @@ def test_a_cap_below_what_an_answer_told_is_refused() -> None:
 
 
 def test_only_coalitions_that_hold_are_capped() -> None:
-    policy = Policy(limits=[Group(inf, {"a", "b"}, cap=0.5)])
-    scheme = made(COUNTS, policy, None)
+    limits = [Limit("a+b", times=2**0.5)]
+    scheme = made(COUNTS, limits, None)
     assert worst_answer(scheme, {"a", "b"}) <= 0.5 + MET
     assert worst_answer(scheme, {"c"}) > 0.5
 
@@ -147,7 +147,7 @@ def test_baselines_refuse_a_cap() -> None:
 
 
 def test_caps_bound_the_maximal_leakage() -> None:
-    scheme = made(COUNTS, Policy(), None, cap=0.7)
+    scheme = made(COUNTS, [], None, cap=0.7)
     law = scheme.law({"a"})
     assert law is not None
     assert tacit.maximal_leakage(law.T) <= 0.7 + MET

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.accounting import Account
+from tacit.limits import Limit
 from tacit.sampling import IntegerChannel
 from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.history import ExactHistory
@@ -19,7 +20,7 @@ GAP_TOL = 1e-7
 NEAR = 1e-6
 """Values of two solutions within ``GAP_TOL``, and what rounding makes of them later."""
 
-POLICY = tacit.Policy(everyone=0.9, sizes={2: 0.6})
+POLICY = [Limit("everyone", 0.9), Limit("any 2", 0.6)]
 REQUESTS = (("education", "a"), ("income", "b"), ("education", "a"), ("age", "c"))
 
 
@@ -56,7 +57,7 @@ def test_classes_that_were_told_apart_are_never_joined():
 @pytest.mark.parametrize("memory", [None, 8])
 def test_releases_on_classes_are_those_on_cells(memory):
     on_classes = tacit.Scheme.from_counts(
-        counts(), ("education", "income", "age"), policy=POLICY, memory=memory
+        counts(), ("education", "income", "age"), limits=POLICY, memory=memory
     )
     p_x = on_classes.p_x
     cells = ExactHistory.start(p_x) if memory is None else BoundedMemory.start(p_x, memory, POLICY)

@@ -1,5 +1,6 @@
 """Letters that are handed on: nothing is drawn, and whoever holds them is counted."""
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.datasets import adult
-from tacit.policy import AnySize
+from tacit.limits import Limit
 from tacit.scheme import bounded_memory
 from tests.scheme.laws import true_bits, true_worst_answer
 from tests.strategies import weights
@@ -19,9 +20,9 @@ VISITS = ("a age", "b sex", "c age", "a sex", "d sex", "c sex", "e age", "e sex"
 BITS = 0.25
 
 
-def a_scheme(counts: np.ndarray, memory: int | None, policy: tacit.Policy) -> tacit.Scheme:
+def a_scheme(counts: np.ndarray, memory: int | None, limits: Sequence[tacit.Limit]) -> tacit.Scheme:
     """Parties ask for what others have; some of them come back."""
-    scheme = tacit.Scheme.from_counts(counts, ("age", "sex"), policy=policy, memory=memory)
+    scheme = tacit.Scheme.from_counts(counts, ("age", "sex"), limits=limits, memory=memory)
     for visit in VISITS:
         party, asked = visit.split()
         seen = sum(release.party == party for release in scheme.history)
@@ -40,7 +41,7 @@ def a_scheme(counts: np.ndarray, memory: int | None, policy: tacit.Policy) -> ta
 )
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_coalitions_hold_is_never_below_the_truth(counts, memory, pair):
-    scheme = a_scheme(counts, memory, tacit.Policy(limits=[AnySize(pair, 2)]))
+    scheme = a_scheme(counts, memory, [Limit("any 2", pair)])
     assume(any(release.source is not None for release in scheme.history))
     for size in (1, 2, 3, len(scheme.parties)):
         for parties in map(frozenset, combinations(sorted(scheme.parties), size)):
@@ -55,8 +56,8 @@ def test_what_coalitions_hold_is_never_below_the_truth(counts, memory, pair):
 
 @pytest.mark.parametrize("memory", [None, 1, 3, 64])
 def test_a_copy_draws_nothing_and_moves_nothing(memory):
-    policy = tacit.Policy(limits=[AnySize(0.9, 2)])
-    scheme = tacit.Scheme.from_counts(adult().counts, ATTRIBUTES, policy=policy, memory=memory)
+    limits = [Limit("any 2", 0.9)]
+    scheme = tacit.Scheme.from_counts(adult().counts, ATTRIBUTES, limits=limits, memory=memory)
     first = scheme.release("education", party="a", individual=0.3)
     scheme.release("income", party="b", individual=0.3)
     before, states, steps = scheme.leakage(), scheme.n_states, len(scheme.steps)
@@ -72,8 +73,8 @@ def test_a_copy_draws_nothing_and_moves_nothing(memory):
 
 def test_a_copy_that_breaks_a_limit_on_a_coalition_is_not_made():
     """b and c together may hold what b holds and a little more."""
-    policy = tacit.Policy(limits=[tacit.policy.Group(0.32, {"b", "c"})])
-    scheme = tacit.Scheme.from_counts(adult().counts, ATTRIBUTES, policy=policy, memory=16)
+    limits = [Limit("b+c", 0.32)]
+    scheme = tacit.Scheme.from_counts(adult().counts, ATTRIBUTES, limits=limits, memory=16)
     scheme.release("education", party="a", individual=0.3)
     scheme.release("income", party="b", individual=0.3)
     release = scheme.release("education", party="c", individual=0.3)
@@ -83,8 +84,8 @@ def test_a_copy_that_breaks_a_limit_on_a_coalition_is_not_made():
 
 def test_a_copy_that_tells_its_party_too_much_is_followed_for_that_party_only(monkeypatch):
     """Many coalitions are around it, and each is followed from the first release on."""
-    policy = tacit.Policy(limits=[AnySize(0.9, 2)])
-    scheme = tacit.Scheme.from_counts(adult().counts, ATTRIBUTES, policy=policy, memory=16)
+    limits = [Limit("any 2", 0.9)]
+    scheme = tacit.Scheme.from_counts(adult().counts, ATTRIBUTES, limits=limits, memory=16)
     for party, asked in (("a", "education"), ("b", "income"), ("c", "age"), ("d", "income")):
         scheme.release(asked, party=party, individual=0.3)
     told = []

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from math import inf
-
 import numpy as np
 import pytest
 
 from tacit import Scheme, Status, mutual_information
 from tacit.datasets import adult
 from tacit.errors import InvalidInputError
-from tacit.policy import Everyone, Policy
+from tacit.limits import Limit
 from tacit.scheme import views
 from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.history import ExactHistory
@@ -34,7 +32,7 @@ def _remember_both(
     """A memory of three states after four random releases, and one of all pasts."""
     draw = np.random.default_rng(seed)
     p_x = draw.dirichlet(np.ones(N_X))
-    memory = BoundedMemory.start(p_x, N_STATES, Policy(limits=[Everyone(2.0)]))
+    memory = BoundedMemory.start(p_x, N_STATES, [Limit("everyone", 2.0)])
     exact, state = ExactHistory.start(p_x), np.zeros(1, dtype=np.intp)
     for party in "abcd":
         channel = draw.dirichlet(np.ones(N_RHAT), (len(memory.mass), N_X))
@@ -129,9 +127,9 @@ def test_a_release_is_mixed_until_the_memory_can_tell_that_it_keeps_a_cap(
 ) -> None:
     """So few letters are told apart that the best designs seem to break the cap on everyone."""
     monkeypatch.setattr(views, "MOST_LETTERS", 8)
-    policy = Policy(limits=[Everyone(inf, cap=CAP)])
+    limits = [Limit("everyone", times=2**CAP)]
     names = ("education", "income", "age")
-    scheme = Scheme.from_counts(adult().counts, names, memory=4, policy=policy)
+    scheme = Scheme.from_counts(adult().counts, names, memory=4, limits=limits)
     made = [
         scheme.release(asked, party=party, individual=0.2)
         for party, asked in zip("abcde", [*names, "income", "age"], strict=True)

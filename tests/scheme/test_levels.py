@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import tacit
 from tacit.datasets import adult
-from tacit.policy import AnySize, Everyone
+from tacit.limits import Limit
 
 GAP_TOL = 1e-6
 
@@ -35,11 +36,11 @@ def test_a_ceiling_lies_between_the_two():
 
 
 def after_others(
-    memory: int | None, policy: tacit.Policy | None = None, bits: float = 0.3
+    memory: int | None, limits: Sequence[tacit.Limit] = (), bits: float = 0.3
 ) -> tacit.Scheme:
     """Two releases that later ones may read."""
     attributes = ("education", "income", "age")
-    scheme = tacit.Scheme.from_counts(adult().counts, attributes, memory=memory, policy=policy)
+    scheme = tacit.Scheme.from_counts(adult().counts, attributes, memory=memory, limits=limits)
     scheme.release("income", party="a", individual=bits)
     scheme.release("age", party="b", individual=bits)
     return scheme
@@ -79,8 +80,8 @@ def test_a_copy_of_an_analysable_release_is_free(memory, options):
 @pytest.mark.parametrize("cap", [inf, 4.0, 3.0])
 def test_a_copy_is_free_where_limits_and_caps_on_coalitions_bind(memory, cap):
     """A new design would tell everyone 0.13 bits more, or a little less within the cap."""
-    policy = tacit.Policy(limits=[AnySize(0.35, 2), Everyone(0.75, cap=cap)])
-    scheme = after_others(memory, policy, bits=0.2)
+    limits = [Limit("any 2", 0.35), Limit("everyone", 0.75, times=None if cap == inf else 2**cap)]
+    scheme = after_others(memory, limits, bits=0.2)
     wish = {"analysable": True, "individual": 0.3}
     first = scheme.release("education", party="c", **wish)
     held, worst = scheme.leakage(), scheme.worst_answer()

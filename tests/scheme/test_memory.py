@@ -35,7 +35,7 @@ def test_merging_keeps_the_mass_and_the_cap(seed, n_states, n_x, cap):
 
 def after_two_rare_letters(next_state: list[list[int]] | None) -> BoundedMemory:
     """A memory after a release with two letters that are rare and mean opposite things."""
-    memory = BoundedMemory.start(np.array([0.5, 0.5]), 8, tacit.Policy())
+    memory = BoundedMemory.start(np.array([0.5, 0.5]), 8, [])
     rare = 2.0**-50
     channel = np.array([[[1 - 3 * rare, 2 * rare, rare], [1 - 3 * rare, rare, 2 * rare]]])
     made = None if next_state is None else Transition(np.array(next_state))
@@ -70,7 +70,7 @@ def test_a_sum_is_never_rounded_down(first, second):
 
 
 def test_the_bound_on_everyone_is_the_one_that_was_proved():
-    memory = BoundedMemory.start(np.array([0.5, 0.5]), 4, tacit.Policy())
+    memory = BoundedMemory.start(np.array([0.5, 0.5]), 4, [])
     channel = np.array([[[0.9, 0.1], [0.2, 0.8]]])
     computed, _ = memory.after("a", channel)
     assert computed.everyone_bits == pytest.approx(tacit.mutual_information([0.5, 0.5], channel[0]))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.information import conditional_mutual_information
+from tacit.limits import Limit, least
 from tacit.scheme import bounded_memory as memories
 from tacit.scheme import views
 from tacit.scheme.bounded_memory import BoundedMemory
@@ -29,12 +30,12 @@ from tests.strategies import arrays_of_laws, channels, laws
 ROUNDING = 1e-12
 """Bits: far above the rounding of a handful of releases."""
 
-POLICIES = (
-    tacit.Policy(),
-    tacit.Policy(sizes={1: 0.0}),
-    tacit.Policy(sizes={1: 1e-3, 2: 0.05}),
-    tacit.Policy(everyone=1.0, sizes={2: float("inf")}),
-    tacit.Policy(groups={("a", "b"): 0.4}),
+LIMITS = (
+    [],
+    [Limit("any 1", 0.0)],
+    [Limit("any 1", 1e-3), Limit("any 2", 0.05)],
+    [Limit("everyone", 1.0), Limit("any 2", 99.0)],
+    [Limit("a+b", 0.4)],
 )
 
 
@@ -73,17 +74,17 @@ def true_bits(p_x, steps, parties):
 
 @st.composite
 def sequences(draw, n_releases=5):
-    """A law of X, a policy, a cap, and releases to a or b; later channels are drawn on the way."""
+    """A law of X, limits, a cap, and releases to a or b; later channels are drawn on the way."""
     p_x = draw(laws(3))
-    policy, cap = draw(st.sampled_from(POLICIES)), draw(st.integers(1, 4))
-    memory, steps, transitions = BoundedMemory.start(p_x, cap, policy), [], []
+    limits, cap = draw(st.sampled_from(LIMITS)), draw(st.integers(1, 4))
+    memory, steps, transitions = BoundedMemory.start(p_x, cap, limits), [], []
     for _ in range(n_releases):
         party = draw(st.sampled_from("aab"))
         channel = draw(channels((len(memory.mass), len(p_x)), draw(st.integers(1, 3))))
         memory, transition = memory.after(party, channel)
         steps.append((party, channel, transition.next_state))
         transitions.append(transition)
-    return p_x, policy, cap, steps, transitions, memory
+    return p_x, limits, cap, steps, transitions, memory
 
 
 @pytest.mark.usefixtures("few_letters")
@@ -91,14 +92,14 @@ class TestLongHistories:
     @settings(max_examples=60, deadline=None)
     @given(sequences())
     def test_what_is_held_is_above_the_truth_and_loose_by_the_slack_at_most(self, sequence):
-        p_x, policy, _, steps, _, memory = sequence
+        p_x, limits, _, steps, _, memory = sequence
         for coalition, view in memory.carried.items():
             truth = true_bits(p_x, steps, coalition) if coalition else 0.0
             assert truth - ROUNDING <= view.bits <= truth + view.slack + ROUNDING
             assert memory.bits(coalition) >= truth - ROUNDING
             assert view.n_letters <= 5
-            limit = policy.least_bits_on(coalition)
-            most = view.bits if limit in (None, float("inf")) else limit
+            limit = least(limits, coalition).bits
+            most = view.bits if limit == float("inf") else limit
             assert view.rise <= memories.MERGING_SHARE * most + ROUNDING
             if view.is_exact:
                 assert view.bits == pytest.approx(truth, abs=ROUNDING)
@@ -106,8 +107,8 @@ class TestLongHistories:
     @settings(max_examples=30, deadline=None)
     @given(sequences())
     def test_recorded_merges_are_replayed_bit_for_bit(self, sequence):
-        p_x, policy, cap, steps, transitions, memory = sequence
-        believed = proved = BoundedMemory.start(p_x, cap, policy)
+        p_x, limits, cap, steps, transitions, memory = sequence
+        believed = proved = BoundedMemory.start(p_x, cap, limits)
         for (party, channel, next_state), made in zip(steps, transitions, strict=True):
             believed, again = believed.after(party, channel, made)
             assert again.slacks == made.slacks
@@ -129,7 +130,7 @@ class TestLongHistories:
 
     def test_histories_of_thirty_releases_stay_small(self):
         rng = np.random.default_rng(3)
-        memory = BoundedMemory.start(rng.dirichlet(np.ones(4)), 8, tacit.Policy(sizes={2: 3.0}))
+        memory = BoundedMemory.start(rng.dirichlet(np.ones(4)), 8, [Limit("any 2", 3.0)])
         for visit in range(30):
             channel = rng.dirichlet(np.full(3, 20.0), size=(len(memory.mass), 4))
             memory, _ = memory.after("abc"[visit % 3], channel)
@@ -143,7 +144,7 @@ def waiting_sequences(draw, n_releases=4):
     """As ``sequences``, on classes that some releases refine; a view may be used on the way."""
     p_x, cap = draw(laws(4)), draw(st.integers(1, 4))
     told_apart = np.zeros(len(p_x), dtype=np.intp)
-    memory = BoundedMemory.start(p_x, cap, draw(st.sampled_from(POLICIES)), told_apart)
+    memory = BoundedMemory.start(p_x, cap, draw(st.sampled_from(LIMITS)), told_apart)
     steps = []
     for _ in range(n_releases):
         rows = np.array([[draw(st.sampled_from((0.0, 0.0, 0.0, 1.0)))] for _ in p_x])
@@ -200,7 +201,7 @@ def test_a_view_that_waited_is_what_it_would_be_if_it_had_moved_every_time(seque
 
 def test_releases_are_kept_as_long_as_a_view_waits_for_them(monkeypatch):
     rng = np.random.default_rng(7)
-    memory = BoundedMemory.start(rng.dirichlet(np.ones(3)), 4, tacit.Policy())
+    memory = BoundedMemory.start(rng.dirichlet(np.ones(3)), 4, [])
     for party in "abcabc":
         memory, _ = memory.after(party, rng.dirichlet(np.ones(2), size=(len(memory.mass), 3)))
     assert len(memory.steps) == 2  # those after a's last
@@ -212,7 +213,7 @@ def test_releases_are_kept_as_long_as_a_view_waits_for_them(monkeypatch):
 
 def test_merges_that_were_not_recorded_keep_letters_apart():
     rng = np.random.default_rng(4)
-    memory = BoundedMemory.start(rng.dirichlet(np.ones(3)), 4, tacit.Policy())
+    memory = BoundedMemory.start(rng.dirichlet(np.ones(3)), 4, [])
     for _ in range(4):
         split = rng.dirichlet(np.ones(2), size=(len(memory.mass), 3))
         split = np.concatenate([split / 2, split / 2], axis=2)  # letters in proportion
@@ -222,7 +223,7 @@ def test_merges_that_were_not_recorded_keep_letters_apart():
 
 
 def test_labels_for_another_number_of_letters_are_refused():
-    memory = BoundedMemory.start(np.array([0.5, 0.5]), 4, tacit.Policy())
+    memory = BoundedMemory.start(np.array([0.5, 0.5]), 4, [])
     made = Transition(np.array([[0, 1]]), {frozenset("a"): np.array([0, 0, 0])})
     with pytest.raises(tacit.InvalidInputError, match="merges name 3 letters of a view with 2"):
         memory.after("a", np.array([[[0.9, 0.1], [0.2, 0.8]]]), made)
@@ -311,7 +312,7 @@ def test_no_release_tells_more_than_a_design_thinks(law, channel):
 
 def test_fewer_states_never_understate_what_everyone_is_told():
     rng = np.random.default_rng(6)
-    memory = BoundedMemory.start(rng.dirichlet(np.ones(4)), 12, tacit.Policy())
+    memory = BoundedMemory.start(rng.dirichlet(np.ones(4)), 12, [])
     for party in "abab":
         channel = rng.dirichlet(np.ones(3), size=(len(memory.mass), 4))
         memory, _ = memory.after(party, channel)

@@ -78,7 +78,7 @@ def _make_crowd(place: Path, n_parties: int) -> list[str]:
     names = [f"lab-{number}" for number in range(n_parties)]
     with make_clinic(place, everyone=_EVERYONE) as study:
         for name in names:
-            study.set_party(name, _LIMIT)
+            study.set_limit(name, _LIMIT)
     return names
 
 

@@ -115,7 +115,7 @@ def serving_clinic(
     """
     with make_clinic(place, external=["outcome"], everyone=0.9) as study:
         for party in parties:
-            study.set_party(party, 0.4)
+            study.set_limit(party, 0.4)
     with serving(place / "clinic", None, "--workers", "1") as running:
         for party, column in asked.items():
             with running.party(party) as client:

@@ -108,17 +108,19 @@ def test_revoked_tokens_end_with_their_sessions(server: Server) -> None:
 
 
 def test_a_token_opens_no_account_of_another_party_of_the_same_name(server: Server) -> None:
-    guest = {"name": "guest", "limit": 0.2}
+    guest = {"whom": "guest", "bits": 0.2}
     with server.custodian() as custodian:
-        custodian.post("/api/study/parties", json=guest).raise_for_status()
+        custodian.post("/api/study/limits", json=guest).raise_for_status()
         order = {"role": PARTY, "name": "guest", "days": 1}
         token = custodian.post("/api/study/tokens", json=order).json()["token"]
         with server.with_token(token) as client, server.browser(token) as browser:
             assert client.post("/api/own/quotes", json={"asked": "age"}).is_success
             assert client.get("/api/jobs").json() != []
-            custodian.post("/api/study/parties/remove", json={"name": "guest"}).raise_for_status()
+            custodian.post(
+                "/api/study/limits", json={"whom": "guest", "bits": "none"}
+            ).raise_for_status()
             assert client.get("/api/own").status_code == 401
-            custodian.post("/api/study/parties", json=guest).raise_for_status()
+            custodian.post("/api/study/limits", json=guest).raise_for_status()
             assert client.get("/api/own").status_code == 401
             assert browser.get("/api/own").status_code == 401
         token = custodian.post("/api/study/tokens", json=order).json()["token"]

@@ -26,18 +26,14 @@ HOSTILE = (
 )
 
 ORDERS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("/api/study/parties", {"name": "guest", "limit": 0.1}),
-    ("/api/study/parties/rename", {"name": "guest", "new_name": "TEXT"}),
-    ("/api/study/parties", {"name": "TEXT", "limit": 0.1}),
+    ("/api/study/limits", {"whom": "guest", "bits": 0.1, "title": "TEXT"}),
+    ("/api/study/limits", {"whom": "TEXT", "bits": 0.1}),
     ("/api/study/tokens", {"name": "TEXT", "role": "custodian"}),
     ("/api/study/tokens", {"name": "TEXT"}),
     ("/api/study/tokens/revoke", {"name": "TEXT"}),
-    ("/api/study/policy", {"everyone": 0.9, "groups": [[["TEXT", "lab-a"], 0.5]]}),
-    ("/api/study/limits", {"whom": "group", "members": ["TEXT", "lab-a"], "bits": 0.5}),
-    ("/api/study/limits", {"whom": "other", "other": "TEXT", "bits": 0.5}),
+    ("/api/study/limits", {"whom": "TEXT+lab-a", "bits": 0.5}),
     ("/api/study/parties/approval", {"name": "TEXT", "is_required": True}),
-    ("/api/study/parties/rename", {"name": "TEXT", "new_name": "lab-x"}),
-    ("/api/study/parties/remove", {"name": "TEXT"}),
+    ("/api/study/limits", {"whom": "TEXT", "bits": "none"}),
     ("/api/study/cohorts", {"table": "TEXT", "readmit": ["TEXT"], "accept": ["TEXT"]}),
     ("/api/study/erasures", {"ids": "TEXT"}),
     ("/api/study/links", {"party": "TEXT", "ids": "TEXT"}),
@@ -54,6 +50,7 @@ ORDERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/api/study/quotes", {"party": "lab-a", "asked": ["TEXT"]}),
     ("/api/study/requests", {"party": "lab-a", "sql": "TEXT"}),
     ("/api/study/plans", {"asked": ["TEXT"], "sql": ["TEXT"]}),
+    ("/api/study/plans", {"asked": ["age"], "parties": 1, "limits": {"TEXT": 0.5}}),
     ("/api/own/quotes", {"asked": ["TEXT"]}),
     ("/api/own/quotes", {"sql": "TEXT"}),
     ("/api/own/quotes", {"asked": ["age"], "utility": "TEXT", "ceilings": {"TEXT": 0.1}}),
@@ -63,7 +60,7 @@ ORDERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/api/own/requests", {"asked": ["age"], "ceilings": {"TEXT": 0.1}}),
 )
 
-PAGES = ("/study", "/study/policy", "/study/ledger", "/study/tokens", "/study/approvals", "/jobs")
+PAGES = ("/study", "/study/limits", "/study/ledger", "/study/tokens", "/study/approvals", "/jobs")
 
 
 def with_text(value: Any, text: str) -> Any:
@@ -267,9 +264,9 @@ def test_a_token_does_not_make_a_session_of_another_role(server: Server) -> None
     """A party's session with a custodian's fields and headers stays a party's."""
     with server.browser(server.access.issue_token(PARTY, "lab-a")) as browser:
         csrf = csrf_of(browser)
-        sent = {"name": "mine", "limit": "5", "csrf": csrf, "role": "custodian"}
+        sent = {"whom": "mine", "bits": "5", "csrf": csrf, "role": "custodian"}
         for headers in ({}, {"X-Role": "custodian"}, {"X-HTTP-Method-Override": "GET"}):
-            answer = browser.post("/study/parties", data=sent, headers=headers)
+            answer = browser.post("/study/limits", data=sent, headers=headers)
             assert answer.status_code in (404, 422)
         assert browser.get("/api/study").status_code == 404
     with server.custodian() as custodian:

@@ -34,7 +34,7 @@ WIDTHS = pytest.mark.parametrize(
 )
 
 
-CUSTODIANS_PAGES = ("Policy", "Ledger", "Records", "Approvals", "Audit", "Tokens", "Jobs")
+CUSTODIANS_PAGES = ("Limits", "Ledger", "Records", "Approvals", "Audit", "Tokens", "Jobs")
 
 
 @pytest.fixture(scope="module")
@@ -359,7 +359,7 @@ def test_approval_by_the_custodian(clinic: Server, browser: Browser) -> None:
         visiting(browser, clinic.url, "approval", DESKTOP) as visitor,
     ):
         log_in(visitor, clinic)
-        follow(visitor.page, "Policy")
+        follow(visitor.page, "Limits")
         visitor.page.get_by_role("button", name="Let them wait, lab-a").click()
         jobs = [ask(party, "/api/own/requests", asked=["outcome"], bits=b) for b in (0.01, 0.02)]
         follow(visitor.page, "Approvals")
@@ -372,6 +372,6 @@ def test_approval_by_the_custodian(clinic: Server, browser: Browser) -> None:
             visitor.wait_for_job(state)
         states = [party.get(f"/api/jobs/{each['id']}").json()["state"] for each in jobs]
         assert states == ["done", "declined"]
-        follow(visitor.page, "Policy")
+        follow(visitor.page, "Limits")
         visitor.page.get_by_role("button", name="Grant at once, lab-a").click()
         expect(visitor.page.get_by_role("main")).to_contain_text("are granted at once")

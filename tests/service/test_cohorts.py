@@ -21,7 +21,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     later = write_patients(place / "later.csv", n_records=60, seed=1, first=900)
     with make_clinic(place, everyone=0.9) as study:
         for party in ("lab-a", "lab-b"):
-            study.set_party(party, 0.4)
+            study.set_limit(party, 0.4)
         study.extend(str(later))
         study.release("lab-a", "age", bits=0.1, out=place / "lab-a.csv")
     with serving(place / "clinic", None, "--workers", "1") as running:
@@ -52,7 +52,7 @@ def words_of(page: httpx.Response) -> str:
         ("/study/ledger", "lab-a age --bits 0.1 --cohort 2 --out"),
         ("/study/cells", "Cohort Levels Records 1 <=40, dementia, false 4"),
         ("/study/cells", "2 <=40, dementia, true 1"),
-        ("/study/policy", "lab-a lab-a 0.1000 0.4 0.3000"),
+        ("/study/limits", "lab-a lab-a 0.1000 0.4 0.3000"),
         ("/study/risk?parties=lab-a", "38.34 -> 52.20 of 100"),  # they hold most of cohort 2
     ],
 )

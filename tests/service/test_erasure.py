@@ -11,7 +11,7 @@ from tests.study.clinic import make_clinic
 
 def test_a_file_that_was_written_before_is_written_again(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
     (tmp_path / "ids.csv").write_text("patient\np000007\n")
     with (
         serving(tmp_path / "clinic", None, "--workers", "1") as server,

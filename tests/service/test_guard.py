@@ -142,11 +142,11 @@ def raw(server: Server, request: str) -> str:
 
 # -- forms ----------------------------------------------------------------------------------------
 
-PARTY = {"name": "newcomer", "limit": "0.1"}
+PARTY = {"whom": "newcomer", "bits": "0.1"}
 
 
 @pytest.mark.parametrize("sent", [{}, {"csrf": ""}, {"csrf": "x" * 43}, {"csrf": ["a", "b"]}])
-@pytest.mark.parametrize("path", ["/study/parties", "/api/study/parties", "/logout"])
+@pytest.mark.parametrize("path", ["/study/limits", "/api/study/limits", "/logout"])
 def test_forms_without_their_secret_do_nothing(server: Server, path: str, sent: dict) -> None:
     with server.browser() as browser:
         answer = browser.post(path, data=PARTY | sent)
@@ -157,7 +157,7 @@ def test_forms_without_their_secret_do_nothing(server: Server, path: str, sent: 
 
 def test_the_secret_of_another_session_does_not_do(server: Server) -> None:
     with server.browser() as one, server.browser() as other:
-        answer = one.post("/study/parties", data=PARTY | {"csrf": csrf_of(other)})
+        answer = one.post("/study/limits", data=PARTY | {"csrf": csrf_of(other)})
     assert answer.status_code == 403
 
 
@@ -174,19 +174,19 @@ def test_the_secret_of_another_session_does_not_do(server: Server) -> None:
 )
 def test_forms_of_other_sites_do_nothing(server: Server, headers: dict[str, str]) -> None:
     with server.browser() as browser:
-        sent = {"csrf": csrf_of(browser), "name": "lab-a", "limit": "0.4"}
-        assert browser.post("/study/parties", data=sent, headers=headers).status_code == 403
+        sent = {"csrf": csrf_of(browser), "whom": "lab-a", "bits": "0.4"}
+        assert browser.post("/study/limits", data=sent, headers=headers).status_code == 403
         for origin in (server.url, "null"):  # as browsers say where no referrer is sent
             own = {"Origin": origin, "Sec-Fetch-Site": "same-origin"}
-            assert browser.post("/study/parties", data=sent, headers=own).status_code == 303
+            assert browser.post("/study/limits", data=sent, headers=own).status_code == 303
 
 
 def test_a_session_may_send_its_secret_as_a_header(server: Server) -> None:
     with server.browser() as browser:
-        order = {"name": "lab-a", "limit": 0.4}
-        assert browser.post("/api/study/parties", json=order).status_code == 403
+        order = {"whom": "lab-a", "bits": 0.4}
+        assert browser.post("/api/study/limits", json=order).status_code == 403
         headers = {"X-CSRF-Token": csrf_of(browser)}
-        assert browser.post("/api/study/parties", json=order, headers=headers).status_code == 200
+        assert browser.post("/api/study/limits", json=order, headers=headers).status_code == 200
 
 
 # -- bodies ---------------------------------------------------------------------------------------
@@ -195,9 +195,9 @@ def test_a_session_may_send_its_secret_as_a_header(server: Server) -> None:
 def test_bodies_have_a_size(server: Server) -> None:
     with server.custodian() as client:
         too_large = b"x" * (MOST_BYTES + 1)
-        assert client.post("/api/study/parties", content=too_large).status_code == 413
+        assert client.post("/api/study/limits", content=too_large).status_code == 413
         chunks = (b"x" * 1024 for _ in range(MOST_BYTES // 1024 + 2))
-        assert client.post("/api/study/parties", content=chunks).status_code == 413
+        assert client.post("/api/study/limits", content=chunks).status_code == 413
 
 
 @pytest.mark.parametrize(
@@ -208,21 +208,21 @@ def test_bodies_have_a_size(server: Server) -> None:
         b"[]",
         b"null",
         b"\xff\xfe",
-        b'{"name": "a"}',
-        b'{"name": "a", "limit": "many"}',
-        b'{"name": "a", "limit": NaN}',
-        b'{"name": "a", "limit": 1e400}',
-        b'{"name": "a", "limit": -1}',
-        b'{"name": "a", "limit": 1, "more": 2}',
-        b'{"name": {"$ne": 1}, "limit": 1}',
-        b'{"name": "\\ud800", "limit": 1}',
+        b'{"bits": 1}',
+        b'{"whom": "a", "bits": "many"}',
+        b'{"whom": "a", "bits": NaN}',
+        b'{"whom": "a", "bits": 1e400}',
+        b'{"whom": "a", "bits": -1}',
+        b'{"whom": "a", "bits": 1, "more": 2}',
+        b'{"whom": {"$ne": 1}, "bits": 1}',
+        b'{"whom": "\\ud800", "bits": 1}',
         b"[" * 100_000,
     ],
 )
 def test_malformed_bodies_are_refused(server: Server, body: bytes) -> None:
     with server.custodian() as client:
         headers = {"content-type": "application/json"}
-        answer = client.post("/api/study/parties", content=body, headers=headers)
+        answer = client.post("/api/study/limits", content=body, headers=headers)
     assert answer.status_code in (400, 422)
     assert answer.json()["error"]["message"]
 
@@ -231,7 +231,7 @@ def test_malformed_bodies_are_refused(server: Server, body: bytes) -> None:
 def test_malformed_forms_are_refused(server: Server, body: bytes) -> None:
     with server.browser() as browser:
         headers = {"content-type": "application/x-www-form-urlencoded"}
-        answer = browser.post("/study/parties", content=body, headers=headers)
+        answer = browser.post("/study/limits", content=body, headers=headers)
     assert answer.status_code in (400, 403)
 
 

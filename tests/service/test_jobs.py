@@ -36,7 +36,7 @@ CELLS = (Column("age", cuts=(30, 40, 50, 60, 70, 80)), "diagnosis", "smoker")
 def clinic_at(place: Path) -> Path:
     with make_clinic(place, private=CELLS, everyone=0.9, memory=64) as study:
         for party in ("lab-a", "lab-b"):
-            study.set_party(party, 0.4)
+            study.set_limit(party, 0.4)
         for asked in ("age", "smoker", "diagnosis"):
             study.release("lab-b", asked, bits=0.1, out=place / "lab-b.csv")
     return place / "clinic"

@@ -30,7 +30,7 @@ ORDERS = [{"asked": [asked], "bits": bits} for asked in ("age", "smoker") for bi
 def test_two_servers_and_eight_clients(tmp_path: Path, postgres_url: str) -> None:
     with make_clinic(tmp_path, postgres_url, everyone=EVERYONE) as study:
         for party in PARTIES:
-            study.set_party(party, LIMIT)
+            study.set_limit(party, LIMIT)
     shutil.copytree(tmp_path / "clinic", tmp_path / "copy")
     with (
         serving(tmp_path / "clinic", tmp_path / "files-1", "--workers", "1") as one,

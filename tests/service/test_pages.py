@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tacit.errors import TacitError
-from tacit.policy import Everyone, Group
+from tacit.limits import Limit
 from tacit.service.access import CUSTODIAN, PARTY
 from tacit.service.app import make_app
 from tacit.service.routes import documentation
@@ -21,7 +21,7 @@ from tacit.service.service import Service, Settings
 from tacit.study import Study
 from tests.ledger.chains import tamper
 from tests.service.server import Server, ask, csrf_of, ended, serving
-from tests.study.clinic import make_clinic
+from tests.study.clinic import limits_of, make_clinic
 
 SITE = "<html><script>run()</script><script src='a.js'></script></html>"
 RUN = "'sha256-AvyuiL0SD1mVY3NNxR+V2uo+lhk6RMFrytWmRt6CrJQ='"
@@ -59,7 +59,7 @@ def test_overview_tells_every_release(server: Server, browser: httpx.Client) -> 
 
 def test_commands_do_the_same(server: Server, browser: httpx.Client) -> None:
     ledger = html.unescape(browser.get("/study/ledger").text)
-    assert f"tacit party add {server.folder} lab-a --limit 0.4" in ledger
+    assert f"tacit limit {server.folder} lab-a --bits 0.4" in ledger
     assert f"tacit release {server.folder} lab-a age --bits 0.1" in ledger
     order = {"party": "lab-b", "asked": "age", "bits": 0.05, "objective": "worst-level"}
     job = ended(browser, _send(browser, "/study/quotes", order))
@@ -142,27 +142,31 @@ def fresh(tmp_path: Path) -> Iterator[Server]:
 def test_one_limit_is_set_and_others_stay(fresh: Server) -> None:
     with fresh.browser() as browser:
         csrf = csrf_of(browser)
-        for name in ("lab-a", NAME):
-            sent = {"csrf": csrf, "name": name, "limit": "99", "cap": "3"}
-            assert browser.post("/study/parties", data=sent).status_code == 303
-        group = {"csrf": csrf, "whom": "group", "members": ["lab-a", NAME], "bits": "0.5"}
-        assert browser.post("/study/limits", data=group).headers["location"] == "/study/policy"
-        policy = browser.get("/study/policy").text
+        for sent in (
+            {"whom": "lab-a", "bits": "99", "times": "8", "title": NAME},
+            {"whom": "lab-b", "bits": "0.4"},
+            {"whom": "lab-a+lab-b", "bits": "0.5"},
+        ):
+            answer = browser.post("/study/limits", data={"csrf": csrf} | sent)
+            assert answer.headers["location"] == "/study/limits"
+        pages = [browser.get(each).text for each in ("/study/limits", "/study/ledger")]
         concerns = browser.get("/api/study").json()["attention"]
-        pages = [browser.get(each).text for each in ("/study", "/study/what-if", "/study/release")]
     with Study.open(fresh.folder) as study:
-        members = frozenset({"lab-a", NAME})
-        assert set(study.policy.limits) == {Everyone(0.9), Group(0.5, members)}
-        assert study.cap_of("lab-a") == 3
-    assert "nobody yet" in policy
+        assert limits_of(study) == {
+            Limit("everyone", 0.9),
+            Limit("lab-a", 99, 8),
+            Limit("lab-b", 0.4),
+            Limit("lab-a+lab-b", 0.5),
+        }
+    assert "nobody yet" in pages[0]
     assert any("protects nothing" in each["in_words"] for each in concerns)
-    assert all(NAME not in page and "alert(1)" in page for page in (policy, *pages))
+    assert all(NAME not in page and "alert(1)" in page for page in pages)
 
 
 def test_verification_says_where_a_chain_breaks(fresh: Server) -> None:
     with Study.open(fresh.folder) as study:
-        study.set_party("lab-a", 0.4)
-        study.set_party("lab-b", 0.9)
+        study.set_limit("lab-a", 0.4)
+        study.set_limit("lab-b", 0.9)
         young = "age <= 40 and diagnosis = 'dementia'"  # 8 of 200 records
         study.record("lab-b", sql=young, accept=["disclosure"])
     ledger = f"sqlite:///{fresh.folder / 'ledger.sqlite'}"

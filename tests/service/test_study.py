@@ -10,15 +10,15 @@ from typing import Any
 import httpx
 import pytest
 
-from tacit.policy import Everyone, Policy
+from tacit.limits import Limit
 from tacit.study import Study
 from tests.pages import page as page_of
 from tests.service.server import Server, ask, csrf_of, ended, serving
-from tests.study.clinic import make_clinic
+from tests.study.clinic import limits_of, make_clinic
 
 PAGES = (
     "/study",
-    "/study/policy",
+    "/study/limits",
     "/study/ledger",
     "/study/ledger/1",
     "/study/ledger/5",
@@ -133,28 +133,34 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def test_limits_are_set_by_form_and_by_json(changed: Server) -> None:
     with changed.browser() as browser, changed.custodian("eve") as client:
-        sent = {"csrf": csrf_of(browser), "name": "lab-a", "limit": "0.3"}
-        assert browser.post("/study/parties", data=sent).headers["location"] == "/study"
-        answer = client.post("/api/study/parties", json={"name": "lab-b", "limit": 99})
-        assert answer.json()["remarks"][0]["code"] == "limit_too_high"
-        order = {"everyone": 0.9, "sizes": {"2": 0.5}, "groups": [[["lab-a", "lab-b"], 0.45]]}
-        assert client.post("/api/study/policy", json=order).status_code == 200
+        sent = {"csrf": csrf_of(browser), "whom": "lab-a", "bits": "0.3"}
+        assert browser.post("/study/limits", data=sent).headers["location"] == "/study/limits"
+        answer = client.post("/api/study/limits", json={"whom": "lab-b", "bits": 99}).json()
+        assert answer["remarks"][0]["code"] == "limit_too_high"
+        assert answer["means"][0]["most"] == 1
+        order = {"whom": "lab-b + lab-a", "bits": 0.45, "times": 4}
+        assert client.post("/api/study/limits", json=order).status_code == 200
+        gone = {"whom": "lab-a+lab-b", "times": "none"}
+        assert client.post("/api/study/limits", json=gone).status_code == 200
         entries = client.get("/api/study/ledger").json()
     by = [each["by"] for each in entries]
-    assert by == [None, "custodian anna", "custodian eve", "custodian eve"]
+    assert by == [None, "custodian anna", *3 * ["custodian eve"]]
     with Study.open(changed.folder) as study:
-        groups = {("lab-a", "lab-b"): 0.45}
-        assert study.policy == Policy(everyone=0.9, sizes={2: 0.5}, groups=groups)
+        assert limits_of(study) == {
+            Limit("lab-a", 0.3),
+            Limit("lab-b", 99),
+            Limit("lab-a+lab-b", 0.45),
+        }
 
 
 def test_what_people_type_is_shown_as_text(changed: Server) -> None:
     with changed.browser() as browser:
-        sent = {"csrf": csrf_of(browser), "name": HOSTILE, "limit": "0.3"}
-        assert browser.post("/study/parties", data=sent).status_code == 303
+        sent = {"csrf": csrf_of(browser), "whom": "lab-a", "title": HOSTILE}
+        assert browser.post("/study/limits", data=sent).status_code == 303
         token = {"csrf": csrf_of(browser), "name": HOSTILE, "role": "custodian"}
         shown = browser.post("/study/tokens", data=token).text
-        pages = [shown, *(browser.get(path).text for path in ("/study", "/study/ledger"))]
-        wrong = {"csrf": csrf_of(browser), "party": HOSTILE, "asked": HOSTILE}
+        pages = [shown, *(browser.get(path).text for path in ("/study/limits", "/study/ledger"))]
+        wrong = {"csrf": csrf_of(browser), "party": "lab-a", "asked": HOSTILE}
         job = browser.post("/study/quotes", data=wrong).headers["location"]
         browser.get(f"/api{job}?wait=20")
         pages.append(browser.get(job).text)
@@ -168,31 +174,21 @@ def test_what_people_type_is_shown_as_text(changed: Server) -> None:
 @pytest.mark.parametrize("name", ["a\r\nSet-Cookie: x=y", "a\nb", "\x00", "a\u202eb", " "])
 def test_names_that_do_not_show_are_refused(changed: Server, name: str) -> None:
     with changed.custodian() as client:
-        for path, more in (("parties", {"limit": 0.1}), ("tokens", {"role": "custodian"})):
-            answer = client.post(f"/api/study/{path}", json={"name": name} | more)
+        for path, order in (
+            ("limits", {"whom": name, "bits": 0.1}),
+            ("limits", {"whom": "lab-a", "title": name}),
+            ("tokens", {"name": name, "role": "custodian"}),
+        ):
+            answer = client.post(f"/api/study/{path}", json=order)
             assert answer.status_code == 422
             assert "x" not in answer.cookies
-
-
-def test_caps_stay_when_limits_are_set(changed: Server) -> None:
-    """An order that names no caps took them all away."""
-    with Study.open(changed.folder) as study:
-        study.change_collusion(lambda policy: policy.change(Everyone(0.8, cap=2.0)))
-    with changed.custodian("eve") as client:
-        assert client.post("/api/study/policy", json={"everyone": 0.9}).status_code == 200
-        order = {"name": "lab-c", "limit": 0.3, "cap": 1.5}
-        assert client.post("/api/study/parties", json=order).status_code == 200
-        assert client.post("/api/study/parties", json=order | {"cap": -1}).status_code == 422
-    with Study.open(changed.folder) as study:
-        assert study.policy == Policy(limits=[Everyone(0.9, cap=2.0)])
-        assert study.cap_of("lab-c") == 1.5
 
 
 def test_closing(changed: Server) -> None:
     with changed.custodian() as client:
         assert client.post("/api/study/close", json={}).status_code == 422
         assert client.post("/api/study/close", json={"confirm": "close"}).json()["is_closed"]
-        refused = client.post("/api/study/parties", json={"name": "lab-c", "limit": 0.1})
+        refused = client.post("/api/study/limits", json={"whom": "lab-c", "bits": 0.1})
         assert "is closed" in refused.json()["error"]["message"]
     with changed.party("lab-a") as party:
         answer = party.post("/api/own/requests", json={"asked": ["age"]})

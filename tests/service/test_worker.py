@@ -33,7 +33,7 @@ def test_a_process_that_died_after_recording(
     tmp_path: Path, is_noted: bool, is_delivered: bool
 ) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         jobs, job = begun(tmp_path / "clinic")
         jobs.begin_recording(job.id)
         number = study.record(**ORDER.arguments("format"))
@@ -52,7 +52,7 @@ def test_a_process_that_died_after_recording(
 def test_a_job_that_ended_is_not_done_again(tmp_path: Path) -> None:
     """Another server may have done it while this process waited for the lock."""
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         number = study.record("lab-a", "age", bits=0.1)
     jobs = Jobs(Database.open(tmp_path / "clinic"))
     arguments = {"number": number, "format": "csv"}

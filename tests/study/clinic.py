@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import shutil
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tacit.ledger import Entry, Ledger
+from tacit.limits import Limit
 from tacit.sampling import IntegerChannel
 from tacit.study import Study
 from tacit.study.folder import Configuration, Layout
@@ -38,6 +40,20 @@ class Options(TypedDict, total=False):
     memory: int
     accept_reset: bool
     min_records: int
+
+
+def set_limits(study: Study, limits: Iterable[Limit]) -> None:
+    """One after the other."""
+    for each in limits:
+        study.set_limit(str(each.whom), each.bits, each.times)
+
+
+def limits_of(study: Study) -> set[Limit]:
+    """All that are in force."""
+    listed = ((each, (each.bits, each.times)) for each in study.limits())
+    return {
+        Limit(each.whom, *(None if most == inf else most for most in both)) for each, both in listed
+    }
 
 
 def write_patients(table: Path, n_records: int = 200, seed: int = 0, first: int = 0) -> Path:

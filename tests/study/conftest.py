@@ -48,5 +48,5 @@ def sqlite_study(tmp_path: Path, kept_clinic: Path) -> Iterator[Study]:
 
 def _fill(made: Study) -> Study:
     for party in ("lab-a", "lab-b", "registry"):
-        made.set_party(party, 0.4)
+        made.set_limit(party, 0.4)
     return made

@@ -6,7 +6,7 @@ Nothing of tacit's accounting is used: masses are whole numbers, logarithms have
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
 from itertools import combinations
 from math import inf, log2
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from flint import arb, ctx
 
-from tacit.scheme import Policy
+from tacit.limits import Limit
 from tests.study.clinic import (
     channel_of,
     classes_of,
@@ -88,13 +88,16 @@ def coalitions(parties: Collection[str]) -> Iterator[Coalition]:
         yield from combinations(sorted(parties), size)
 
 
-def limit_on(coalition: Coalition, limits: dict[str, float], policy: Policy) -> float:
-    """The least limit that says something about a coalition or one that contains it."""
-    members = set(coalition)
-    found = [bits for group, bits in policy.groups.items() if members <= set(group)]
-    if policy.everyone is not None:
-        found.append(policy.everyone)
-    found += [bits for size, bits in policy.sizes.items() if len(members) <= size]
-    if len(members) == 1:
-        found.append(limits[coalition[0]])
-    return min(found, default=inf)
+def limit_on(coalition: Coalition, limits: Iterable[Limit]) -> float:
+    """The least limit in bits that says something about a coalition or one that contains it."""
+    return min((each.amount("bits") for each in limits if is_on(each, coalition)), default=inf)
+
+
+def is_on(limit: Limit, coalition: Collection[str]) -> bool:
+    """By the words alone: a limit on some parties is one on every part of them."""
+    whom = str(limit.whom)
+    if whom == "everyone":
+        return True
+    if whom.startswith("any "):
+        return len(coalition) <= int(whom.removeprefix("any "))
+    return set(coalition) <= set(whom.split("+"))

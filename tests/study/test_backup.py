@@ -20,7 +20,7 @@ from tests.study.clinic import entries_of, make_clinic, read_patients, write_row
 def clinic(tmp_path: Path, ledger: str) -> Path:
     """A study with one release, and ``monday.tar``, its backup before a second one."""
     with make_clinic(tmp_path, ledger) as study:
-        study.set_party("lab-a", 0.6)
+        study.set_limit("lab-a", 0.6)
         study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.2)
         back_up(tmp_path / "clinic", tmp_path / "monday.tar")
         study.release("lab-a", "diagnosis", out=tmp_path / "2.csv", bits=0.2)
@@ -54,23 +54,23 @@ def test_an_older_backup_takes_nothing_away(clinic: Path, tmp_path: Path) -> Non
 def test_entries_that_a_ledger_lost_come_back(tmp_path: Path) -> None:
     shared = f"sqlite:///{tmp_path / 'shared.sqlite'}"
     with make_clinic(tmp_path, shared) as study:
-        study.set_party("lab-a", 0.6)
+        study.set_limit("lab-a", 0.6)
         shutil.copy(tmp_path / "shared.sqlite", tmp_path / "old.sqlite")
         study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.2)
     clinic, entries = tmp_path / "clinic", entries_of(tmp_path / "clinic")
     back_up(clinic, tmp_path / "monday.tar")
     shutil.copy(tmp_path / "old.sqlite", tmp_path / "shared.sqlite")
     with Study.open(clinic) as study, pytest.raises(RolledBackError, match="newest backup"):
-        study.set_party("lab-a", 0.7)
+        study.set_limit("lab-a", 0.7)
     assert restore(tmp_path / "monday.tar", clinic).entries == 2
     assert entries_of(clinic) == entries
     with Study.open(clinic) as study:
-        study.set_party("lab-a", 0.7)
+        study.set_limit("lab-a", 0.7)
 
 
 def test_an_older_backup_of_a_ledger_that_lost_more_says_so(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.6)
+        study.set_limit("lab-a", 0.6)
         back_up(tmp_path / "clinic", tmp_path / "monday.tar")
         shutil.copy(tmp_path / "clinic" / "ledger.sqlite", tmp_path / "old.sqlite")
         study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.2)
@@ -86,7 +86,7 @@ def test_a_lost_ledger_comes_back_for_all_of_its_studies(tmp_path: Path) -> None
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         with make_clinic(tmp_path / name, shared, accept_reset=True) as study:
-            study.set_party("lab-a", 0.6)
+            study.set_limit("lab-a", 0.6)
         back_up(tmp_path / name / "clinic", tmp_path / f"{name}.tar")
     (tmp_path / "shared.sqlite").unlink()
     for name in ("one", "two"):
@@ -98,12 +98,12 @@ def test_a_lost_ledger_comes_back_for_all_of_its_studies(tmp_path: Path) -> None
 
 def test_a_ledger_that_went_on_differently_is_refused(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.6)
+        study.set_limit("lab-a", 0.6)
     clinic, fork = tmp_path / "clinic", tmp_path / "fork"
     shutil.copytree(clinic, fork)
     for folder, limit in ((clinic, 0.7), (fork, 0.8)):
         with Study.open(folder) as study:
-            study.set_party("lab-a", limit)
+            study.set_limit("lab-a", limit)
     back_up(fork, tmp_path / "fork.tar")
     with pytest.raises(LedgerError, match="each has an entry that the other lacks"):
         restore(tmp_path / "fork.tar", clinic)
@@ -136,17 +136,17 @@ def test_restoring_keeps_the_mark_of_an_entry_that_is_still_lost(tmp_path: Path)
         back_up(clinic, tmp_path / "monday.tar")
         shutil.copytree(clinic, copy)
         shutil.copy(shared, tmp_path / "old.sqlite")
-        study.set_party("lab-a", 0.6)
+        study.set_limit("lab-a", 0.6)
     shutil.copy(tmp_path / "old.sqlite", shared)
     with Study.open(copy) as study:
         for limit in (0.7, 0.8):
-            study.set_party("lab-a", limit)
+            study.set_limit("lab-a", limit)
     restore(tmp_path / "monday.tar", clinic)
     with (
         Study.open(clinic) as study,
         pytest.raises(RolledBackError, match=r"high-water\.json shows entry 2"),
     ):
-        study.set_party("lab-b", 0.6)
+        study.set_limit("lab-b", 0.6)
 
 
 def test_the_ledger_that_is_named_is_where_it_will_be(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_backup_is_private_and_never_replaced(clinic: Path, tmp_path: Path) ->
 def test_a_rolled_back_study_is_not_backed_up(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
         shutil.copy(tmp_path / "clinic" / "ledger.sqlite", tmp_path / "old.sqlite")
-        study.set_party("lab-a", 0.6)
+        study.set_limit("lab-a", 0.6)
     shutil.copy(tmp_path / "old.sqlite", tmp_path / "clinic" / "ledger.sqlite")
     with pytest.raises(RolledBackError):
         back_up(tmp_path / "clinic", tmp_path / "monday.tar")
@@ -229,7 +229,7 @@ def test_a_study_comes_back_on_another_machine(tmp_path: Path, place: str) -> No
     old = tmp_path / "old-home"
     old.mkdir()
     with make_clinic(tmp_path, f"sqlite:///{old / 'ledger.sqlite'}") as study:
-        study.set_party("lab-a", 0.6)
+        study.set_limit("lab-a", 0.6)
         study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.2)
     back_up(tmp_path / "clinic", tmp_path / "monday.tar")
     entries = entries_of(tmp_path / "clinic")

@@ -13,7 +13,6 @@ from pyarrow import csv, parquet
 from tacit import Column
 from tacit.cli.demo import write_people
 from tacit.errors import InfeasibleError
-from tacit.policy import AnySize, Policy
 from tacit.study import Study, verify_study
 from tests.redteam.replay import replay
 
@@ -41,8 +40,9 @@ def test_limits_hold_in_three_cohorts_of_adults(tmp_path: Path) -> None:
     private = [Column("age", cuts=(30, 45, 60)), Column("education", groups=levels), "income"]
     with Study.create(tmp_path / "adult", first, id="person", private=private) as study:
         for party in PARTIES:
-            study.set_party(party, 0.3, cap=3.0)
-        study.set_collusion(Policy(everyone=0.6, limits=[AnySize(0.45, 2)]))
+            study.set_limit(party, 0.3, times=8)
+        study.set_limit("everyone", 0.6)
+        study.set_limit("any 2", 0.45)
         for visit in range(6):
             party, asked = PARTIES[visit % 3], ASKED[visit % 2 + visit // 3]
             with suppress(InfeasibleError):  # a limit that is reached in one cohort

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,18 +15,18 @@ import pytest
 
 from tacit.errors import InfeasibleError
 from tacit.ledger import Entry
-from tacit.policy import AnySize, Everyone, Group, Policy
+from tacit.limits import Limit
 from tacit.remark import Remark
 from tacit.study import Certificate, Study, verify_study
 from tacit.study.backup import back_up, restore
 from tacit.study.entry_kinds import read_books
 from tacit.study.verification.papers import KeptPaper, PaperCheck
 from tests.redteam.replay import replay
-from tests.study.clinic import entries_of, make_clinic, read_release
+from tests.study.clinic import entries_of, make_clinic, read_release, set_limits
 from tests.study.filled_clinic import assert_found
 from tests.study.forging import forge, forge_last
 
-LIMITS = Policy(limits=[AnySize(0.45, 2, cap=4.0), Everyone(0.9)])
+LIMITS = [Limit("any 2", 0.45, times=16), Limit("everyone", 0.9)]
 
 
 def ask(study: Study, place: Path, visit: str, **options: Any) -> int:
@@ -43,12 +43,12 @@ def kinds_of(place: Path) -> list[str]:
     return [kind for kind in kinds if kind in ("intent", "copy")]
 
 
-def make(place: Path, policy: Policy = LIMITS, **options: Any) -> Study:
+def make(place: Path, limits: Sequence[Limit] = LIMITS, **options: Any) -> Study:
     """Patients, six parties, and few states: they forget most letters soon."""
     study = make_clinic(place, n_records=600, memory=3, **options)
     for party in "abcdefg":
-        study.set_party(party, 0.4)
-    study.set_collusion(policy)
+        study.set_limit(party, 0.4)
+    set_limits(study, limits)
     return study
 
 
@@ -205,7 +205,7 @@ def test_a_copy_of_a_copy_is_refused(tmp_path: Path, kept: Path) -> None:
 
 def test_poor_answers_do_not_pass_for_the_best(tmp_path: Path) -> None:
     """A ledger that says that b got a's letters, which tell little, where b may be told much."""
-    with make(tmp_path, Policy()) as study:
+    with make(tmp_path, []) as study:
         ask(study, tmp_path, "a smoker 0.02")
         ask(study, tmp_path, "b smoker 0.3")
     first, last = (each for each in entries_of(tmp_path / "clinic") if each.kind == "intent")
@@ -238,8 +238,8 @@ def test_poor_answers_do_not_pass_for_the_best(tmp_path: Path) -> None:
 
 def test_a_limit_on_two_parties_forbids_a_copy(tmp_path: Path) -> None:
     """Together with what b has, the letters tell c more than the two may hold."""
-    policy = Policy(limits=[Group(0.25, {"b", "c"})])
-    with make(tmp_path, policy) as study:
+    limits = [Limit("b+c", 0.25)]
+    with make(tmp_path, limits) as study:
         ask(study, tmp_path, "a smoker 0.2")
         ask(study, tmp_path, "b diagnosis 0.2")
         ask(study, tmp_path, "c smoker 0.2")
@@ -249,8 +249,8 @@ def test_a_limit_on_two_parties_forbids_a_copy(tmp_path: Path) -> None:
 
 def test_a_copy_waits_for_no_more_room(tmp_path: Path) -> None:
     """Everyone's limit is used up: new answers are refused, answers that are known are not."""
-    policy = Policy(limits=[Everyone(0.2)])
-    with make(tmp_path, policy) as study:
+    limits = [Limit("everyone", 0.2)]
+    with make(tmp_path, limits) as study:
         ask(study, tmp_path, "a smoker 0.2")
         with pytest.raises(InfeasibleError):
             ask(study, tmp_path, "b diagnosis 0.1")
@@ -266,8 +266,8 @@ def test_a_copy_may_be_better_than_all_that_can_be_drawn(tmp_path: Path) -> None
     """
     with make_clinic(tmp_path, n_records=600, memory=1) as study:
         for party in "ab":
-            study.set_party(party, 0.4)
-        study.set_collusion(Policy(limits=[Everyone(0.25)]))
+            study.set_limit(party, 0.4)
+        study.set_limit("everyone", 0.25)
         ask(study, tmp_path, "a smoker 0.2")
         ask(study, tmp_path, "b smoker 0.24")
         assert kinds_of(tmp_path) == ["intent", "copy"]
@@ -275,12 +275,12 @@ def test_a_copy_may_be_better_than_all_that_can_be_drawn(tmp_path: Path) -> None
 
 
 def test_a_change_of_limits_counts_copies(tmp_path: Path) -> None:
-    with make(tmp_path, Policy(limits=[Everyone(1.0)])) as study:
+    with make(tmp_path, [Limit("everyone", 1.0)]) as study:
         for visit in VISITS[:5]:
             ask(study, tmp_path, visit)
         with pytest.raises(InfeasibleError, match=r"b \+ d"):
-            study.set_collusion(Policy(limits=[Group(0.3, {"b", "d"})]))
-        study.set_collusion(Policy(limits=[AnySize(0.6, 2)]))
+            study.set_limit("b+d", 0.3)
+        study.set_limit("any 2", 0.6)
         ask(study, tmp_path, "f diagnosis 0.2")
         assert study.verify().problems == ()
         assert replay(tmp_path / "clinic").faults == []

@@ -19,7 +19,7 @@ from tests.words import in_words
 def clinic(tmp_path: Path) -> Path:
     """A study with two releases, 1.csv and 2.csv."""
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.9)
+        study.set_limit("lab-a", 0.9)
         study.release("lab-a", "age", out=tmp_path / "1.csv", bits=0.2)
         study.release("lab-a", "diagnosis", out=tmp_path / "2.csv", bits=0.2)
     return tmp_path / "clinic"

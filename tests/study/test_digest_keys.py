@@ -16,7 +16,7 @@ from tests.words import in_words
 
 def test_closing_a_study_keeps_its_key_and_its_ledger(tmp_path: Path) -> None:
     with closing(make_clinic(tmp_path)) as study:
-        study.set_party("lab", 0.3)
+        study.set_limit("lab", 0.3)
     before = files_in(tmp_path / "clinic")
     with closing(Study.open(tmp_path / "clinic")):
         pass
@@ -34,7 +34,7 @@ def test_a_study_may_be_closed_twice(tmp_path: Path) -> None:
 
 def test_destroying_the_key_ends_the_study(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab", 0.3)
+        study.set_limit("lab", 0.3)
         study.destroy_key()
         assert study.status().is_closed
         with pytest.raises(InvalidInputError, match="key was destroyed"):
@@ -47,7 +47,7 @@ def test_a_second_copy_of_the_folder_can_be_closed_and_still_verified(tmp_path: 
     """Two custodians with a folder each and one ledger: the first has closed the study."""
     with make_clinic(tmp_path, f"sqlite:///{tmp_path / 'shared.sqlite'}") as study:
         shutil.copytree(tmp_path / "clinic", tmp_path / "copy")
-        study.set_party("lab", 0.3)
+        study.set_limit("lab", 0.3)
         study.release("lab", "diagnosis", out=tmp_path / "lab.csv")
         study.destroy_key()
     with Study.open(tmp_path / "copy") as study:

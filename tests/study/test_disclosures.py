@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from tacit.errors import AcceptanceError
-from tacit.policy import Policy
 from tacit.study import Receipt, Study, verify_study
 from tests.study.exact import exact_law
 from tests.study.filled_clinic import assert_found
@@ -46,7 +45,7 @@ def patients(tmp_path: Path) -> Iterator[Study]:
 
 
 def test_an_insurer_gets_no_diagnoses_without_a_word(patients: Study, tmp_path: Path) -> None:
-    patients.set_party("insurer", 0.1)
+    patients.set_limit("insurer", 0.1)
     quoted = patients.quote("insurer", "mgus").disclosures
     before = patients.status()
     with pytest.raises(AcceptanceError, match=r"^insurer would name 10") as refused:
@@ -78,13 +77,13 @@ def test_an_insurer_gets_no_diagnoses_without_a_word(patients: Study, tmp_path: 
 
 
 def test_what_is_disclosed_already_is_not_said_again(patients: Study, tmp_path: Path) -> None:
-    patients.set_party("insurer", 0.3)
+    patients.set_limit("insurer", 0.3)
     patients.release("insurer", "mgus", bits=0.1, out=tmp_path / "mgus.csv", accept=ACCEPT)
     assert patients.quote("insurer", "sex", bits=0.1).disclosures == ()
     patients.release("insurer", "sex", bits=0.1, out=tmp_path / "sex.csv")
     again = patients.release("insurer", "mgus", bits=0.1, out=tmp_path / "again.csv")
     assert again.request == "mgus"
-    patients.set_party("lab", 0.3)
+    patients.set_limit("lab", 0.3)
     with pytest.raises(AcceptanceError, match=r"^lab would name"):  # it is news to another party
         patients.release("lab", "mgus", bits=0.1, out=tmp_path / "lab.csv")
 
@@ -93,10 +92,10 @@ def test_a_coalition_that_can_tell_what_no_party_can_is_named(
     tmp_path: Path, patients: Study
 ) -> None:
     """Two noisy answers about the same: together they are sure where each alone is not."""
-    patients.set_collusion(Policy(sizes={2: 1.0}))
+    patients.set_limit("any 2", 1.0)
     costs = {"utility": "hamming", "objective": "worst-level", "analysable": True}
     for party in ("a", "b"):
-        patients.set_party(party, 0.5)
+        patients.set_limit(party, 0.5)
     patients.release("a", "sex", bits=0.3, out=tmp_path / "a.csv", **costs)  # type: ignore[arg-type]
     quoted = patients.quote("b", "sex", bits=0.4, **costs)  # type: ignore[arg-type]
     [found] = quoted.disclosures
@@ -111,7 +110,7 @@ def test_a_coalition_that_can_tell_what_no_party_can_is_named(
 def test_a_forged_ledger_that_hides_or_understates_a_disclosure_is_found(
     patients: Study, tmp_path: Path, is_hidden: bool
 ) -> None:
-    patients.set_party("insurer", 0.1)
+    patients.set_limit("insurer", 0.1)
     patients.release("insurer", "mgus", out=tmp_path / "mgus.csv", accept=ACCEPT)
     assert verify_study(tmp_path / "study").problems == ()
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
 
 from tacit.errors import CorruptLedgerError, LedgerError
 from tacit.ledger import Entry, Ledger
-from tacit.scheme import Policy
 from tacit.study import Study, verify_study
-from tacit.study.books.records import PolicyRecord
-from tacit.study.entry_kinds import KINDS, describe_entry, read_books
+from tacit.study.entry_kinds import describe_entry, read_books
 from tacit.study.folder import Configuration, Layout
 from tests.study.clinic import entries_of, make_clinic
 from tests.study.forging import forge
@@ -24,8 +23,8 @@ from tests.words import in_words
 def clinic(tmp_path: Path) -> Path:
     """A study with three entries."""
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.4)
-        study.set_party("lab-b", 0.4)
+        study.set_limit("lab-a", 0.4)
+        study.set_limit("lab-b", 0.4)
     return tmp_path / "clinic"
 
 
@@ -36,7 +35,8 @@ def append(folder: Path, kind: str, body: dict[str, object], payload: bytes = b"
 
 
 def test_a_payload_where_none_belongs_is_found(clinic: Path) -> None:
-    append(clinic, "party", {"party": "lab-c", "limit": 0.1, "cap": None}, b"table")
+    body = {"whom": "lab-c", "bits": 0.1, "times": None, "title": "lab-c"}
+    append(clinic, "limit", body, b"table")
     assert in_words(verify_study(clinic).problems) == [
         "entry 4: it carries bytes beside its body, which such an entry has not"
     ]
@@ -58,44 +58,46 @@ def test_every_entry_is_described(clinic: Path) -> None:
     with Study.open(clinic) as study:
         study.destroy_key()
     entries = entries_of(clinic)
-    assert {entry.kind for entry in entries} >= {"created", "party", "closed"}
+    assert {entry.kind for entry in entries} >= {"created", "limit", "closed"}
     assert all(map(describe_entry, entries))
 
 
-def test_names_are_described_and_forged_ones_refused(clinic: Path, tmp_path: Path) -> None:
+def test_parties_are_described_and_forged_ones_refused(clinic: Path, tmp_path: Path) -> None:
     with Study.open(clinic) as study:
-        study.rename_party("lab-a", "A")
-        study.set_party("lab-c", 0.1)
+        study.set_limit("lab-a", title="Institute A")
+        study.set_limit("lab-c", 0.1)
         study.set_approval("lab-c", is_required=True)
-        study.remove_party("lab-c")
-        study.set_party("lab-c", 0.1)
+        study.set_limit("lab-c", inf)
+        study.set_limit("lab-c", 0.1)
         assert not study.statement("lab-c").needs_approval  # another party of this name
-        study.set_approval("A", is_required=True)
-        assert study.statement("lab-a").needs_approval
+        study.set_approval("lab-a", is_required=True)
         assert study.set_approval("lab-a", is_required=True)[0].code == "unchanged"
+        study.set_limit("lab-a+lab-c", 0.2, 4)
+        study.set_limit("lab-a+lab-c", inf, inf)
         study.release("lab-a", "age", bits=0.1, out=tmp_path / "a.csv")
         assert study.verify().problems == ()
-        said = {each.kind: each.in_words for each in study.log()}
-    assert said["renamed"] == "lab-a is called A from now on"
-    assert said["removed"] == "lab-c is removed: it held nothing"
-    assert said["approval"] == "a custodian has to approve each request that lab-a makes"
+        said = [each.in_words for each in study.log()]
+    for words in (
+        "Institute A (lab-a) may learn 0.4 bits about a record",
+        "lab-c is removed: it held nothing",
+        "a custodian has to approve each request that lab-a makes",
+        (
+            "limit on lab-a + lab-c: 0.2 bits, and after any answer, no combination of levels is "
+            "more than 4 times as likely as before"
+        ),
+        "the limit on lab-a + lab-c is taken away",
+    ):
+        assert words in said
     *entries, last = entries_of(clinic)
-    forgeries = {
-        "renamed": [{"party": "lab-z", "name": "Z"}, {"party": "lab-b", "name": "A"}],
-        "removed": [{"party": "lab-a"}],
-        "approval": [{"party": "lab-z", "is_required": True}],
-    }
-    forgeries["renamed"].append({"party": "lab-a", "name": "lab-b"})
-    for kind, bodies in forgeries.items():
-        for body in bodies:
-            with pytest.raises(LedgerError, match="makes no sense"):
-                read_books([*entries, last, replace(last, kind=kind, body=body)])
-
-
-def test_the_words_of_a_stored_policy_are_those_of_the_policy() -> None:
-    policy = Policy(sizes={1: 0.2}, groups={("B", "a"): 0.3})
-    described = KINDS["policy"].describe(PolicyRecord.of_policy(policy))
-    assert described == "limits on coalitions: any single party: 0.2 bits; B + a: 0.3 bits"
+    nothing = {"bits": None, "times": None, "title": None}
+    for kind, body in (
+        ("limit", nothing | {"whom": "lab-a"}),
+        ("limit", nothing | {"whom": "any 3"}),
+        ("limit", nothing | {"whom": "lab-a+lab-z", "bits": 0.3}),
+        ("approval", {"party": "lab-z", "is_required": True}),
+    ):
+        with pytest.raises(LedgerError, match="makes no sense"):
+            read_books([*entries, last, replace(last, kind=kind, body=body)])
 
 
 # -- entries of another version -------------------------------------------------------------------
@@ -128,7 +130,7 @@ UNKNOWN: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
     "first kind": (first_of_kind, "is of the kind 'founded', which this version of tacit does not"),
     "field": (
         with_field,
-        "'party', has fields that this version of tacit does not know (until): up",
+        "'limit', has fields that this version of tacit does not know (until): up",
     ),
     "first field": (first_with_field, "'created', has fields that this version of tacit does not"),
     "day": (with_time("2025-13-01T00:00:00.000000+00:00"), "has the time '2025-13-01T00:00:00.00"),
@@ -142,7 +144,7 @@ UNKNOWN: dict[str, tuple[Callable[[list[Entry]], list[Entry]], str]] = {
 def test_entries_of_another_version_are_named(tmp_path: Path, unknown: str) -> None:
     edit, said = UNKNOWN[unknown]
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.3)
+        study.set_limit("lab-a", 0.3)
     forge(tmp_path / "clinic", edit)
     number = 1 if unknown.startswith("first") else 2
     with pytest.raises(LedgerError) as refused:

@@ -78,7 +78,7 @@ def make_released(place: Path, ledger: str) -> Path:
 
 def release_all(opened: Study, place: Path) -> Path:
     with opened as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         for asked, bits in BITS.items():
             study.release("lab-a", asked, out=place / f"{asked}.csv", bits=bits)
     return place / "clinic"
@@ -144,7 +144,7 @@ def test_what_is_released_later_leaves_them_out(clinic: Path) -> None:
 
 def test_public_ids_are_left_out_too(tmp_path: Path) -> None:
     with make_clinic(tmp_path, public_id=True) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         study.release("lab-a", "age", out=tmp_path / "age.csv")
         before = read_release(tmp_path / "age.csv")[1]
         study.erase(write_ids(tmp_path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,6 @@ from tacit.errors import (
     LedgerError,
     RolledBackError,
 )
-from tacit.policy import Policy
 from tacit.remark import Remark
 from tacit.study import Study, verify_study
 from tacit.study.backup import back_up, restore
@@ -42,7 +42,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_patients(place / "new.csv", 120, seed=1, first=200)
     with make_clinic(place, everyone=0.9, external=["outcome"]) as made:
         for party in ("lab-a", "lab-b"):
-            made.set_party(party, 0.5)
+            made.set_limit(party, 0.5)
     return place
 
 
@@ -110,7 +110,7 @@ def test_a_limit_that_protects_nothing_in_a_cohort_names_it(study: Study, tmp_pa
     write_rows(tmp_path / "alike.csv", [(name, "70", *others) for name, _, *others in alike])
     assert len(alike) >= 10
     study.extend(str(tmp_path / "alike.csv"), min_cohort=10)
-    [remark] = [each for each in study.status().remarks if each.values.get("party") == "lab-a"]
+    [remark] = [each for each in study.status().remarks if each.values.get("limited_by") == "lab-a"]
     assert (remark.code, remark.values["cohort"]) == ("limit_too_high", 2)
     assert "protects nothing in cohort 2: a record has only 0.0000 bits" in in_words([remark])[0]
 
@@ -119,11 +119,11 @@ def test_limits_hold_in_every_cohort(study: Study, tmp_path: Path) -> None:
     study.extend(str(tmp_path / "new.csv"))
     study.release("lab-b", "smoker", out=tmp_path / "b.csv", bits=0.3, cohort=2)
     with pytest.raises(InfeasibleError, match=r"lab-b.*below what it holds already"):
-        study.set_party("lab-b", 0.2)
+        study.set_limit("lab-b", 0.2)
     with pytest.raises(InfeasibleError, match="below what"):
-        study.set_collusion(Policy(everyone=0.2))
+        study.set_limit("everyone", 0.2)
     with pytest.raises(InvalidInputError, match="received something"):
-        study.remove_party("lab-b")
+        study.set_limit("lab-b", inf)
     status = study.status()
     [lab_b] = [each for each in status.parties if each.name == "lab-b"]
     assert (lab_b.cohort, round(lab_b.held, 3)) == (2, 0.3)
@@ -139,7 +139,7 @@ def test_no_two_cohorts_share_letters_or_pseudonyms(tmp_path: Path) -> None:
     write_rows(tmp_path / "new.csv", [(f"q{row[0]}", *row[1:]) for row in rows])
     with make_clinic(tmp_path) as study:
         study.extend(str(tmp_path / "new.csv"))
-        study.set_party("lab-a", 0.5)
+        study.set_limit("lab-a", 0.5)
         entry = study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.1).entry
         first, [second] = study.receipt(entry), study.receipts_beside(entry)
     assert first.channel == second.channel

@@ -17,7 +17,7 @@ def test_a_release_never_reads_the_source(tmp_path: Path, monkeypatch: pytest.Mo
     """What counts is the table as it was when the study was made."""
     table = tmp_path / "patients.csv"
     with make_clinic(tmp_path) as study:
-        study.set_party("lab", 0.4)
+        study.set_limit("lab", 0.4)
         table.write_text(table.read_text().replace("asthma", "dementia", 3))
         for pattern in list(SOURCES):  # the package that read the table may be gone
             monkeypatch.delitem(SOURCES, pattern)
@@ -29,7 +29,7 @@ def test_a_release_never_reads_the_source(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_release_is_never_written_over_the_table(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab", 0.4)
+        study.set_limit("lab", 0.4)
     table = tmp_path / "patients.csv"
     assert Configuration.read(tmp_path / "clinic").file == table
     before = table.read_bytes()

@@ -21,7 +21,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("kept")
     with make_clinic(place) as study:
         for party in ("lab-a", "lab-b"):
-            study.set_party(party, 0.6)
+            study.set_limit(party, 0.6)
     return place
 
 
@@ -46,7 +46,7 @@ def test_a_restored_ledger_is_noticed_before_anything_is_spent(clinic: Path) -> 
         with pytest.raises(RolledBackError, match=r"high-water\.json shows entry 7.*be accepted"):
             study.release("lab-b", "diagnosis", out=place / "3.csv", bits=0.2)
         with pytest.raises(RolledBackError):
-            study.set_party("lab-a", 0.7)
+            study.set_limit("lab-a", 0.7)
         with pytest.raises(RolledBackError, match="newest backup"):
             study.quote("lab-b", "diagnosis", bits=0.2)
         assert (
@@ -103,7 +103,7 @@ def test_a_damaged_mark_is_refused_and_verify_says_so(clinic: Path, content: str
         Study.open(clinic) as study,
         pytest.raises(InvalidInputError, match=r"high-water\.json is damaged.*newest receipt"),
     ):
-        study.set_party("lab-a", 0.7)
+        study.set_limit("lab-a", 0.7)
     found = verify_study(clinic)
     assert found.entries == 7
     assert [

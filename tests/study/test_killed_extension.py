@@ -28,7 +28,7 @@ def kept(tmp_path: Path) -> Path:
     for number, first in enumerate((200, 300), 2):
         write_patients(place / f"{number}.csv", 60, seed=number, first=first)
     with make_clinic(place) as study:
-        study.set_party("lab-a", 0.3)
+        study.set_limit("lab-a", 0.3)
         study.release("lab-a", "age", out=place / "a.csv", bits=0.1)
         study.extend(str(place / "2.csv"))
     return place

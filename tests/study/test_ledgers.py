@@ -13,7 +13,6 @@ import pytest
 import tacit
 from tacit.errors import InfeasibleError, LedgerError
 from tacit.ledger import Ledger
-from tacit.scheme import Policy
 from tacit.study import Study, estimate_file, verify_study
 from tacit.study.folder import Configuration
 from tests.study.clinic import (
@@ -33,9 +32,10 @@ def test_the_whole_story(tmp_path: Path, ledger: str) -> None:
     """Everything that is told depends on the table alone, so both ledgers tell the same."""
     folder = tmp_path / "clinic"
     with make_clinic(tmp_path, ledger, external=["outcome"], everyone=0.6) as study:
-        study.set_party("lab-a", 0.3)
-        study.set_party("lab-b", 0.3)
-        study.set_collusion(Policy(everyone=0.6, groups={("lab-a", "lab-b"): 0.5}))
+        study.set_limit("lab-a", 0.3)
+        study.set_limit("lab-b", 0.3)
+        study.set_limit("everyone", 0.6)
+        study.set_limit("lab-a+lab-b", 0.5)
         quote = study.quote("lab-a", "diagnosis", bits=0.2)
         first = study.release("lab-a", "diagnosis", out=tmp_path / "a.parquet", bits=0.2)
         assert study.receipt(first.entry).value == quote.value < quote.blind
@@ -120,7 +120,7 @@ def test_a_part_of_the_records_is_refused_too(places: list[Path], shared: str) -
 def test_other_records_are_welcome(places: list[Path], shared: str) -> None:
     write_patients(places[1] / "patients.csv", first=500)
     with make_clinic(places[1], shared) as study:
-        study.set_party("lab-a", 0.3)
+        study.set_limit("lab-a", 0.3)
         study.release("lab-a", "age", out=places[1] / "a.csv")
     with Ledger.open(shared) as ledger:
         assert len(ledger.studies()) == 2
@@ -131,11 +131,11 @@ def test_other_records_are_welcome(places: list[Path], shared: str) -> None:
 def test_a_reset_that_is_accepted_counts_anew(places: list[Path], shared: str) -> None:
     shutil.copy(places[0] / "patients.csv", places[1])
     with make_clinic(places[1], shared, accept_reset=True) as second:
-        second.set_party("lab-a", 0.3)
+        second.set_limit("lab-a", 0.3)
         assert second.status().parties[0].held == 0
         second.release("lab-a", "age", out=places[1] / "a.csv")
         with Study.open(places[0] / "clinic") as first:
-            first.set_party("lab-a", 0.3)
+            first.set_limit("lab-a", 0.3)
             first.release("lab-a", "age", out=places[0] / "a.csv")
     records = [{row[0] for row in read_release(place / "a.csv")[1]} for place in places]
     assert not records[0] & records[1]

@@ -11,7 +11,6 @@ import pytest
 
 from tacit.datasets import adult
 from tacit.errors import CeilingError, InvalidInputError
-from tacit.policy import AnySize, Everyone, Policy
 from tacit.study import Certificate, Study, crosstab_files
 from tacit.study.verification.verify import PROVED_NEAR
 from tests.cli.clinic import write_rows
@@ -49,7 +48,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
         public_id=True,
     ) as made:
         for party in "abcd":
-            made.set_party(party, 0.3)
+            made.set_limit(party, 0.3)
     return place
 
 
@@ -174,7 +173,8 @@ def test_a_copy_is_free_where_limits_and_caps_on_coalitions_bind(
     study: Study, tmp_path: Path, cap: float
 ) -> None:
     study.release("a", "income", bits=0.2, out=tmp_path / "1.csv")
-    study.set_collusion(Policy(limits=[AnySize(0.35, 2), Everyone(0.7, cap=cap)]))
+    study.set_limit("any 2", 0.35)
+    study.set_limit("everyone", 0.7, times=None if cap == inf else 2**cap)
     study.release("b", "education", analysable=True, out=tmp_path / "2.csv")
     copy = study.release("c", "education", analysable=True, out=tmp_path / "3.csv")
     [*_, drawn] = intents_of(tmp_path / "clinic")
@@ -227,7 +227,7 @@ def test_what_makes_no_sense_is_refused(study: Study, wish: dict[str, object], s
 
 def test_an_external_column_cannot_be_analysable(tmp_path: Path) -> None:
     with make_clinic(tmp_path, external=["outcome"]) as clinic:
-        clinic.set_party("a", 0.3)
+        clinic.set_limit("a", 0.3)
         with pytest.raises(InvalidInputError, match="outcome is an external column"):
             clinic.quote("a", "outcome", analysable=True)
         assert clinic.quote("a", "outcome", **WORST).variants == ()

@@ -32,7 +32,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recipient")
     with make_clinic(folder, n_records=3_000, public_id=True) as study:
         for party in "abc":
-            study.set_party(party, 0.6)
+            study.set_limit(party, 0.6)
         release(study, "a", "diagnosis", 0.3, folder / "1.csv")
         release(study, "b", "diagnosis", 0.3, folder / "2.csv")
         release(study, "c", "age", 0.2, folder / "3.csv")
@@ -96,7 +96,7 @@ def test_letters_that_stand_for_several_states_are_no_copy(tmp_path: Path) -> No
     """With one state of memory the letters are forgotten: nothing is copied."""
     with make_clinic(tmp_path, n_records=500, memory=1) as study:
         for party in "ab":
-            study.set_party(party, 0.6)
+            study.set_limit(party, 0.6)
             release(study, party, "diagnosis", 0.3, tmp_path / f"{party}.csv")
     assert Certificate.beside(tmp_path / "b.csv").is_analysable is True  # a draw of its own
     assert read_release(tmp_path / "a.csv")[1] != read_release(tmp_path / "b.csv")[1]
@@ -104,7 +104,7 @@ def test_letters_that_stand_for_several_states_are_no_copy(tmp_path: Path) -> No
 
 def test_an_external_column_is_not_analysable(tmp_path: Path) -> None:
     with make_clinic(tmp_path, n_records=500, external=["outcome"]) as study:
-        study.set_party("a", 0.3)
+        study.set_limit("a", 0.3)
         release(study, "a", "outcome", 0.1, tmp_path / "a.csv")
     assert Certificate.beside(tmp_path / "a.csv").is_analysable is False
 

@@ -12,54 +12,40 @@ import numpy as np
 import pytest
 
 from tacit.errors import CorruptLedgerError, DeliveryError, InvalidInputError, LedgerError
-from tacit.policy import AnySize, Policy
+from tacit.limits import Limit
 from tacit.sampling import StudyKey
 from tacit.study import Study
 from tacit.study.entry_kinds import read_books
 from tacit.tables.delivery.local import StateFiles
-from tests.study.clinic import entries_of, make_clinic, read_release
+from tests.study.clinic import entries_of, limits_of, make_clinic, read_release
 from tests.words import in_words
 
 
 def test_the_limit_on_everyone_is_part_of_the_first_entry(tmp_path: Path) -> None:
     """A study that was made with it can never be found without it."""
     with make_clinic(tmp_path, everyone=0.2) as study:
-        assert study.policy.everyone == 0.2
+        assert limits_of(study) == {Limit("everyone", 0.2)}
     assert [entry.kind for entry in entries_of(tmp_path / "clinic")] == ["created"]
 
 
-def test_a_change_of_policy_is_made_to_the_latest_policy(tmp_path: Path) -> None:
+def test_two_changes_of_one_limit_are_both_kept(tmp_path: Path) -> None:
+    """What is not named is as somebody else has just left it."""
     with make_clinic(tmp_path) as study, Study.open(tmp_path / "clinic") as other:
-        is_first = True
-
-        def change(policy: Policy) -> Policy:
-            nonlocal is_first
-            if is_first:  # somebody else is faster
-                is_first = False
-                other.set_collusion(Policy(everyone=0.2))
-            return policy.change(AnySize(0.5, 2))
-
-        study.change_collusion(change)
-        assert study.policy == Policy(everyone=0.2, sizes={2: 0.5})
-
-
-def test_a_group_named_twice_gets_the_smaller_limit(tmp_path: Path) -> None:
-    with make_clinic(tmp_path) as study:
-        study.set_collusion(Policy(groups={("a", "b"): 0.3, ("b", "a"): 0.6}))
-        assert dict(study.policy.groups) == {("a", "b"): 0.3}
-    with Study.open(tmp_path / "clinic") as study:
-        assert dict(study.policy.groups) == {("a", "b"): 0.3}
+        study.set_limit("any 2", 0.5)
+        other.set_limit("any 2", times=4)
+        study.set_limit("any 2", 0.4)
+        assert limits_of(study) == {Limit("any 2", 0.4, 4)}
 
 
 def test_a_ledger_that_is_rewritten_under_a_living_study_is_noticed(tmp_path: Path) -> None:
     clinic, backup = tmp_path / "clinic" / "ledger.sqlite", tmp_path / "backup.sqlite"
     with make_clinic(tmp_path) as study:
         copy_database(clinic, backup)
-        study.set_party("lab", 0.3)
+        study.set_limit("lab", 0.3)
         copy_database(backup, clinic)
         with Study.open(tmp_path / "clinic", accept_rollback=True) as other:
-            other.set_party("other", 0.2)
-            other.set_party("lab", 0.1)
+            other.set_limit("other", 0.2)
+            other.set_limit("lab", 0.1)
         with pytest.raises(CorruptLedgerError, match="restored or rewritten"):
             study.release("lab", "diagnosis", out=tmp_path / "lab.csv")
     assert not (tmp_path / "lab.csv").exists()
@@ -86,8 +72,8 @@ def test_only_the_ledger_says_whether_ids_are_public(tmp_path: Path) -> None:
 def test_states_of_a_lost_timeline_are_never_sampled_from(tmp_path: Path) -> None:
     clinic, backup = tmp_path / "clinic" / "ledger.sqlite", tmp_path / "backup.sqlite"
     with make_clinic(tmp_path, public_id=True) as study:
-        study.set_party("a", 0.6)
-        study.set_party("b", 0.6)
+        study.set_limit("a", 0.6)
+        study.set_limit("b", 0.6)
         copy_database(clinic, backup)
         study.release("a", "diagnosis", out=tmp_path / "lost.csv", bits=0.5)
     lost = {path.name for path in (tmp_path / "clinic" / "states").iterdir()}
@@ -105,7 +91,7 @@ def test_states_of_a_lost_timeline_are_never_sampled_from(tmp_path: Path) -> Non
 @pytest.mark.parametrize("place", ["clinic/key", "clinic/snapshot/ids", "patients"])
 def test_no_release_is_written_over_the_studys_own_files(tmp_path: Path, place: str) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab", 0.3)
+        study.set_limit("lab", 0.3)
         target = tmp_path / f"{place}.{'parquet' if 'ids' in place else 'csv'}"
         before = target.read_bytes() if target.exists() else None
         with pytest.raises(InvalidInputError, match="belongs to the study"):
@@ -126,7 +112,7 @@ def test_a_snapshot_with_other_cells_is_refused_before_anything_is_recorded(
     tmp_path: Path,
 ) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab", 0.3)
+        study.set_limit("lab", 0.3)
         x = np.load(tmp_path / "clinic" / "snapshot" / "x.npy")
         x[0] = (x[0] + 1) % 12
         np.save(tmp_path / "clinic" / "snapshot" / "x.npy", x)
@@ -151,7 +137,7 @@ def test_a_key_that_outlives_its_study_is_found_and_destroyed(tmp_path: Path) ->
 
 def test_a_delivery_that_ends_after_the_study_was_closed_is_in_order(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study, Study.open(tmp_path / "clinic") as other:
-        study.set_party("lab", 0.3)
+        study.set_limit("lab", 0.3)
         StudyKey.load(tmp_path / "clinic" / "key")
 
         def close_meanwhile(done: int, total: int) -> None:
@@ -178,7 +164,7 @@ def test_states_that_cannot_be_read_back_end_in_an_error_not_in_a_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab", 0.3)
+        study.set_limit("lab", 0.3)
         study.release("lab", "diagnosis", out=tmp_path / "a.csv", bits=0.1)
         with monkeypatch.context() as bad_disk:
             bad_disk.setattr(StateFiles, "load", lambda *_: None)

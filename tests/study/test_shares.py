@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tacit.errors import CapError, InfeasibleError, InvalidInputError
-from tacit.policy import Everyone, Policy
 from tacit.problem import Problem
 from tacit.remark import Remark
 from tacit.solvers import solve
@@ -26,8 +25,8 @@ NORMAL_95 = 1.959964
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
     made = make_clinic(tmp_path)
-    made.set_party("a", 0.3)
-    made.set_party("b", 0.3, cap=1.0)
+    made.set_limit("a", 0.3)
+    made.set_limit("b", 0.3, times=2)
     return made
 
 
@@ -58,8 +57,8 @@ def test_a_quote_says_how_wide_an_interval_is(study: Study) -> None:
 
 
 def test_the_same_letters_for_another_party_are_free(study: Study, tmp_path: Path) -> None:
-    study.set_party("c", 0.3)
-    study.set_collusion(Policy(everyone=0.9))
+    study.set_limit("c", 0.3)
+    study.set_limit("everyone", 0.9)
     first = study.release("a", "age", out=tmp_path / "a.csv", **ASKED)
     together = next(
         each for each in study.quote("c", "age", **ASKED).coalitions if len(each.parties) == 2
@@ -73,13 +72,13 @@ def test_the_same_letters_for_another_party_are_free(study: Study, tmp_path: Pat
 
 def test_shares_of_what_was_told_with_another_utility(study: Study, tmp_path: Path) -> None:
     study.release("a", "age", out=tmp_path / "a.csv")
-    study.set_party("c", 0.3)
+    study.set_limit("c", 0.3)
     assert study.release("c", "age", out=tmp_path / "c.csv", **ASKED).is_analysable
     assert study.verify().problems == ()
 
 
 def test_a_study_with_such_releases_is_whole(study: Study, tmp_path: Path) -> None:
-    study.set_party("c", 0.3, cap=1.5)  # the first answer leaves nothing of the cap of b
+    study.set_limit("c", 0.3, times=2**1.5)  # the first answer leaves nothing of the cap of b
     numbers = [
         study.release(party, asked, out=tmp_path / f"{party}.csv", bits=0.1, **ASKED).entry
         for party, asked in (("a", "age"), ("b", "age"), ("c", "diagnosis"))
@@ -125,7 +124,7 @@ def test_what_makes_no_sense_is_refused(study: Study, tmp_path: Path) -> None:
 
 def test_shares_that_tell_nothing_are_refused(study: Study, tmp_path: Path) -> None:
     """A cap that is used up leaves an estimate that is wider than from 0 to 1."""
-    study.set_collusion(Policy(limits=[Everyone(inf, cap=0.6)]))
+    study.set_limit("everyone", times=2**0.6)
     study.release("b", "diagnosis", out=tmp_path / "b.csv")
     before = study.status().head
     said = "b no share with a 95 % interval narrower than from 0 to 1"

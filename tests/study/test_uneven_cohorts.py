@@ -28,7 +28,7 @@ def study(tmp_path: Path) -> Iterator[Study]:
     write_rows(table, [(*row[:3], "no", row[4]) for row in read_patients(table)])
     with make_clinic(tmp_path) as made:
         for party in ("lab-a", "lab-b"):
-            made.set_party(party, 0.5)
+            made.set_limit(party, 0.5)
         made.extend(str(table))
         yield made
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit import Policy
 from tacit.study import Study, verify_study
 from tests.study.clinic import channel_of, counts_of, intents_of, next_state_of
 from tests.study.exact import exact_bits
@@ -48,8 +47,9 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place / "study", table, id="person", private=[*LEVELS], everyone=3.0, ledger="folder"
     ) as study:
         for party, _ in REQUESTS:
-            study.set_party(party, 0.3)
-        study.set_collusion(Policy(everyone=3.0, sizes={2: ANY_TWO}))
+            study.set_limit(party, 0.3)
+        study.set_limit("everyone", 3.0)
+        study.set_limit("any 2", ANY_TWO)
         for party, asked in REQUESTS:
             study.release(party, asked, bits=0.2, out=place / f"{party}.csv")
     return place / "study"

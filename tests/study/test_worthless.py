@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import InfeasibleError
-from tacit.policy import Policy
 from tacit.study import Study, verify_study
 from tests.study.clinic import make_clinic, read_release, releases_of, write_patients
 
@@ -16,8 +15,8 @@ from tests.study.clinic import make_clinic, read_release, releases_of, write_pat
 @pytest.fixture
 def study(tmp_path: Path) -> Iterator[Study]:
     with make_clinic(tmp_path) as made:
-        made.set_party("lab-a", 0.5)
-        made.set_party("lab-b", 0.5)
+        made.set_limit("lab-a", 0.5)
+        made.set_limit("lab-b", 0.5)
         yield made
 
 
@@ -46,7 +45,7 @@ def test_a_release_that_comes_less_than_2_per_cent_of_the_way_is_refused(
 
 def test_the_limit_that_makes_an_answer_worthless_is_named(study: Study, tmp_path: Path) -> None:
     study.release("lab-a", "age", bits=0.2, out=tmp_path / "a.csv")
-    study.set_collusion(Policy(groups={("lab-a", "lab-b"): 0.201}))
+    study.set_limit("lab-a+lab-b", 0.201)
     with pytest.raises(
         InfeasibleError, match=r"0\.2000 of 0\.201 bits \(the limit on lab-a \+ lab-b\)"
     ):
@@ -54,7 +53,7 @@ def test_the_limit_that_makes_an_answer_worthless_is_named(study: Study, tmp_pat
 
 
 def test_an_answer_that_adds_nothing_to_what_is_held_goes_out(study: Study, tmp_path: Path) -> None:
-    study.set_collusion(Policy(groups={("lab-a", "lab-b"): 0.2001}))
+    study.set_limit("lab-a+lab-b", 0.2001)
     study.release("lab-a", "age", bits=0.2, out=tmp_path / "a.csv", accept=["disclosure"])
     quoted = study.quote("lab-b", "age", bits=0.2)
     [pair] = [each for each in quoted.coalitions if len(each.parties) == 2]
@@ -65,7 +64,7 @@ def test_an_answer_that_adds_nothing_to_what_is_held_goes_out(study: Study, tmp_
 def test_fewer_bits_than_asked_name_the_limit_that_cuts_them(study: Study, tmp_path: Path) -> None:
     study.release("lab-a", "age", bits=0.2, out=tmp_path / "a.csv", accept=["disclosure"])
     assert [each.code for each in study.quote("lab-b", "smoker", bits=0.3).remarks] == []
-    study.set_collusion(Policy(groups={("lab-a", "lab-b"): 0.3}))
+    study.set_limit("lab-a+lab-b", 0.3)
     quoted = study.quote("lab-b", "smoker", bits=0.3)
     [cut] = [each for each in quoted.remarks if each.code == "bits_cut"]
     assert (cut.values["coalition"], cut.values["limit"]) == ("lab-a + lab-b", 0.3)

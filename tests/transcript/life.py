@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.errors import TacitError
 from tacit.sampling import TOTAL, IntegerChannel, Sampler, uniforms
-from tests.redteam.custodian import Bound, Custodian, Request, adults, exit_code
+from tests.redteam.custodian import Custodian, Request, adults, exit_code
 
 
 def live(place: Path) -> Iterator[tuple[str, Any]]:
@@ -28,12 +28,11 @@ def live(place: Path) -> Iterator[tuple[str, Any]]:
     keeper = Custodian(place, table, rows, memory=8, is_id_public=False)
     income = Request("lab-a", ("income",), bits=0.1)
     steps: dict[str, Callable[[], Any]] = {
-        "let lab-a in": lambda: keeper.let_in("lab-a", 0.3, inf),
-        "let lab-b in": lambda: keeper.let_in("lab-b", 0.3, inf),
-        "let the insurer in, capped": lambda: keeper.let_in("insurer", 0.2, 1.0),
-        "limit pairs and everyone": lambda: keeper.limit(
-            [Bound(2, 0.4, inf), Bound(None, 0.6, inf)]
-        ),
+        "let lab-a in": lambda: keeper.limit("lab-a", 0.3, inf),
+        "let lab-b in": lambda: keeper.limit("lab-b", 0.3, inf),
+        "let the insurer in, with times": lambda: keeper.limit("insurer", 0.2, 2.0),
+        "limit pairs": lambda: keeper.limit("any 2", 0.4, inf),
+        "limit everyone": lambda: keeper.limit("everyone", 0.6, inf),
         "income": lambda: keeper.release(income),
         "income for another": lambda: keeper.release(Request("lab-b", ("income",), bits=0.1)),
         "age for the insurer": lambda: keeper.release(
@@ -47,7 +46,7 @@ def live(place: Path) -> Iterator[tuple[str, Any]]:
         ),
         "more than is left": lambda: keeper.release(Request("lab-a", ("age",), bits=0.2)),
         "a column that is not there": lambda: keeper.release(Request("lab-a", ("name",))),
-        "a limit below what is held": lambda: keeper.let_in("lab-a", 0.05, inf),
+        "a limit below what is held": lambda: keeper.limit("lab-a", 0.05, inf),
         "a quote": lambda: keeper.quote(Request("insurer", ("income", "age"), bits=0.03)),
         "more people": lambda: keeper.extend({f"q{n}": table.rows[13 * n] for n in range(60)}),
         "income of these too": lambda: keeper.release(income),

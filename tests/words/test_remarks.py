@@ -29,8 +29,8 @@ def test_every_code_has_words_and_no_others_have() -> None:
     [
         (
             "limit_too_high",
-            {"party": "a", "bits": 1.0, "entropy_bits": 0.5},
-            "the limit of a, 1 bit, protects nothing: a record has only 0.5000 bits to learn",
+            {"limited_by": "a", "bits": 1.0, "entropy_bits": 0.5},
+            "the limit on a, 1 bit, protects nothing: a record has only 0.5000 bits to learn",
         ),
         (
             "limit_below_own",
@@ -89,10 +89,10 @@ def test_every_code_has_words_and_no_others_have() -> None:
         ),
         (
             "cap_below_own",
-            {"limited_by": "everyone", "cap": 4.0, "parties": ["q", "r"]},
+            {"limited_by": "everyone", "times": 4.0, "parties": ["q", "r"]},
             (
-                "the cap on everyone, 4 bits, is below the own cap of q, r and holds for each of "
-                "them, too"
+                "the limit on everyone, 4 times, is below the own limit of q, r and holds for each "
+                "of them, too"
             ),
         ),
         (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.auditing.exposure import Exposure
-from tacit.policy import Parties
+from tacit.limits import Parties
 from tacit.scheme import Step
 
 _BELIEF_BYTES = 2**26

@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.arrays import LN2, Array
 from tacit.information.laws import entropy_terms
-from tacit.policy import Parties
+from tacit.limits import Parties
 from tacit.scheme import Variable
 
 SURE = 0.9

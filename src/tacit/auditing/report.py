@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from tacit.arrays import Array
 from tacit.auditing.attack import Attack, Simulation, attack
+from tacit.auditing.coalitions import list_coalitions
 from tacit.auditing.disclosure import (
     Disclosure,
     Levels,
@@ -35,8 +37,7 @@ from tacit.auditing.text import (
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
 from tacit.information.measures import Bounds
-from tacit.policy import Parties, coalition_name
-from tacit.policy.reported_coalitions import list_coalitions
+from tacit.limits import Parties, coalition_name, least
 from tacit.scheme import Scheme, Variable
 from tacit.scheme.variable import read_variable
 from tacit.scheme.views import class_sums, parent_classes
@@ -55,11 +56,11 @@ class Audit:
     """Every finding about a scheme.
 
     Attributes:
-        findings: single parties, then the policy's coalitions, then everyone.
+        findings: single parties, then limited coalitions, then everyone.
         n_releases: how many releases there were, copies included.
         n_x: how many letters of X occur.
         entropy_bits: H(X), all there is to learn.
-        coalitions_left_out: coalitions that the policy limits but that were too many to list.
+        coalitions_left_out: limited coalitions that were too many to list.
         table_records: how many records the law of X was counted from; ``None`` if not known.
         records: how many records were attacked; an ``Attack`` may say fewer.
         seed: of the simulated records.
@@ -198,9 +199,7 @@ class Audit:
         n = self.coalitions_left_out
         if n > 0:
             coalitions, are = ("coalition", "is") if n == 1 else ("coalitions", "are")
-            lines += wrap(
-                f"{n} more {coalitions} of the policy's sizes {are} limited but not listed."
-            )
+            lines += wrap(f"{n} more {coalitions} {are} limited but not listed.")
         return lines
 
     def as_dict(self) -> dict[str, Any]:
@@ -233,7 +232,7 @@ def audit(
     seed: int = 0,
     confidence: float = 0.99,
 ) -> Audit:
-    """What each party, each coalition of the policy and everyone have learned so far.
+    """What each party, each limited coalition and everyone have learned so far.
 
     Args:
         scheme: with at least one release.
@@ -260,7 +259,7 @@ def audit(
     knowledge = _knowledge(scheme, [frozenset({party}) for party in sorted(scheme.parties)])
     alone = {party: infer_whole(known) for (party,), known in knowledge.items()}
     held = {party: told.exposure.mutual_information for party, told in alone.items()}
-    coalitions, left_out = list_coalitions(scheme.policy, held)
+    coalitions, left_out = list_coalitions(scheme.limits, held)
     others = [*coalitions, *[scheme.parties] * (len(scheme.parties) > 1)]
     knowledge |= _knowledge(scheme, others)
     cells = scheme.p_x, scheme.class_of_x
@@ -271,7 +270,7 @@ def audit(
         Finding(
             name=coalition_name(parties, scheme.parties),
             parties=tuple(sorted(parties)),
-            limit_bits=scheme.policy.least_bits_on(parties),
+            limit_bits=bits if (bits := least(scheme.limits, parties).bits) < inf else None,
             exposure=told.exposure,
             inferences=tuple(infer(each, knowledge[parties]) for each in on_classes),
             attack=attacks[parties],

@@ -8,8 +8,8 @@ from unicodedata import combining, east_asian_width
 
 from tacit.auditing.finding import Finding
 from tacit.auditing.inference import Inference
+from tacit.information.laws import times_in_words
 from tacit.information.measures import MEASURES, AuditTable, LeakageMeasure, Unit
-from tacit.policy import times_in_words
 
 WIDTH = 80
 """Columns of a terminal that everybody has."""
@@ -45,18 +45,18 @@ def inference_in_words(finding: Finding, told: Inference) -> str:
     )
 
 
-def risk_in_words(told: Sequence[Inference], cap: float | None) -> str:
+def risk_in_words(told: Sequence[Inference], times: float | None) -> str:
     """The variable whose guesses gain most, the whole record and the worst answer, in a line.
 
     Args:
         told: about every variable, and last about the whole record.
-        cap: bits that the worst answer may have; ``None`` for no cap.
+        times: that the worst answer may reach; ``None`` for no limit.
     """
     *variables, whole = told
     most = sorted(variables, key=_by_gain)[:1]
     chances = [f"chance to guess {each.about} right: {_growth(each)}" for each in most]
     worst = max(told, key=lambda each: each.times_as_likely)
-    capped = "" if cap is None else f", capped at {times_in_words(cap)}"
+    capped = "" if times is None else f", limited to {times:,.12g}"
     return "; ".join(
         [
             *chances,

@@ -16,7 +16,6 @@ import typer
 from tacit.cli.audit import audit
 from tacit.cli.backup import backup
 from tacit.cli.close import close
-from tacit.cli.collusion import set_collusion
 from tacit.cli.crosstab import crosstab
 from tacit.cli.demo import demo
 from tacit.cli.docs import docs
@@ -26,12 +25,12 @@ from tacit.cli.estimate import estimate
 from tacit.cli.extend import extend
 from tacit.cli.failure import INTERRUPTED, INTERRUPTION, failure_of, missing_package
 from tacit.cli.init import init
+from tacit.cli.limit import limit
 from tacit.cli.link import link
 from tacit.cli.log import log
 from tacit.cli.measure import measure
-from tacit.cli.party import add_party, remove_party, rename_party, set_approval
+from tacit.cli.party import set_approval
 from tacit.cli.plan import plan
-from tacit.cli.policy import policy
 from tacit.cli.quote import quote
 from tacit.cli.receipt import receipt
 from tacit.cli.release import release
@@ -49,19 +48,15 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "measure": measure,
     "init": init,
     "extend": extend,
-    "party add": add_party,
-    "party rename": rename_party,
-    "party remove": remove_party,
+    "limit": limit,
     "party approval": set_approval,
     "party token": party_token,
     "custodian token": custodian_token,
-    "collusion set": set_collusion,
     "plan": plan,
     "what-if": what_if,
     "quote": quote,
     "release": release,
     "status": status,
-    "policy": policy,
     "log": log,
     "report": report,
     "audit": audit,
@@ -86,8 +81,7 @@ A command takes ``as_json`` (``options.AsJson``), prints, and raises ``TacitErro
 """
 
 GROUPS = {
-    "party": "Who may ask, and for how many bits.",
-    "collusion": "Who may pool what with whom.",
+    "party": "How a party asks through the service.",
     "custodian": "Who may do everything, through the service.",
 }
 """The help of each group."""
@@ -158,8 +152,7 @@ def _about(
     """Hand out parts of private data, one request after another, within limits that hold
     however the recipients combine their files.
 
-    First tacit init, party add and collusion set, then quote and release. For all of it on real
-    data: tacit demo.
+    First tacit init and limit, then quote and release. For all of it on real data: tacit demo.
     """
 
 

@@ -98,13 +98,13 @@ def bar(held: float, limit: float) -> str:
     return full * cells + empty * (_BAR_CELLS - cells)
 
 
-def answer_in_words(worst_answer: float, cap: float | None) -> str:
-    """How many times as likely a worst answer makes a combination of levels, of what a cap allows;
-    ``None``, or infinite, for no cap.
+def answer_in_words(worst_answer: float, times: float | None) -> str:
+    """How many times as likely a worst answer makes a combination of levels, of what is allowed;
+    ``None``, or infinite, for no limit.
     """
-    from tacit.policy import times_in_words
+    from tacit.information.laws import times_in_words
 
-    allowed = "" if cap is None or cap == inf else f" of {times_in_words(cap)}x"
+    allowed = "" if times is None or times == inf else f" of {times:,.12g}x"
     return f"{times_in_words(worst_answer)}x{allowed}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,22 +63,6 @@ def init(
     everyone: Annotated[
         float | None,
         typer.Option(metavar="BITS", help="What all parties together may learn about a record."),
-    ] = None,
-    everyone_cap: Annotated[
-        float | None,
-        typer.Option(
-            metavar="BITS",
-            help="Bits of the worst single answer of all parties together: after any answer, no "
-            "combination of levels is more than 2^BITS times as likely as before.",
-        ),
-    ] = None,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND:WHOM=BITS[,cap=BITS]",
-            help="Bits for whom a limit of another kind, of an installed package, is on, and a "
-            "cap; again for each.",
-        ),
     ] = None,
     public_id: Annotated[
         bool, typer.Option("--public-id", help="Write raw ids into release files.")
@@ -154,13 +137,10 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Make a study of a table."""
-    from tacit.cli.collusion import parse_new_limits
     from tacit.cli.columns import columns_in_shell, parse_column
-    from tacit.policy import Everyone
     from tacit.study import Study
     from tacit.study.setup.creation import least_overlap_noticed
 
-    caps = [] if everyone_cap is None else [Everyone(inf, cap=everyone_cap)]
     with (
         waiting("reading the table"),
         columns_in_shell(),
@@ -171,7 +151,6 @@ def init(
             private=[parse_column(each, stray) for each in private],
             external=[parse_column(each, stray) for each in external or ()],
             everyone=everyone,
-            limits=[*parse_new_limits(limit or ()), *caps],
             public_id=public_id,
             organisation=organisation,
             memory=memory,
@@ -202,7 +181,7 @@ def init(
     _show_ledger(place, noticed)
     show_cells(names, small, min_cell)
     show_remarks(remarks)
-    print(f"Next: {command_line('tacit', 'party', 'add', folder)} NAME --limit BITS")
+    print(f"Next: {command_line('tacit', 'limit', folder)} PARTY --bits BITS")
 
 
 def _show_study(folder: Path, status: StudyStatus, names: Sequence[str]) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.collusion import change_limits
 from tacit.cli.display import bar, counted, plain, show_json, show_rows, waiting
 from tacit.cli.options import AsJson, Folder
 from tacit.cli.release import columns_of
 from tacit.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from tacit.limits import Limit
     from tacit.study import LimitMeaning, LimitPlan, PlannedCurve
 
 _MOST_ATTRIBUTES = 3
@@ -57,29 +57,28 @@ def plan(
         int,
         typer.Option(metavar="NUMBER", min=0, help="New parties, which take the requests in turn."),
     ] = 0,
-    limit: Annotated[
+    bits: Annotated[
         float | None,
         typer.Option(
             metavar="BITS",
             help="Of each of them; by default an equal share of the limits on coalitions.",
         ),
     ] = None,
-    cap: Annotated[
+    times: Annotated[
         float | None,
         typer.Option(
-            metavar="BITS", help="Of the worst single answer of each party; shown beside none."
+            metavar="TIMES",
+            help="After any answer of a party, no combination of levels is more times as likely as "
+            "before; shown beside no such limit.",
         ),
     ] = None,
-    any_of: Annotated[
+    limit: Annotated[
         list[str] | None,
         typer.Option(
-            "--any",
-            metavar="N=BITS[,cap=BITS]",
-            help="Bits for any N parties together, and a cap; again for each N.",
+            metavar="WHOM=BITS",
+            help="A limit on a coalition in the place of the one in force, such as 'any 2=0.5' or "
+            "everyone=0.9; again for each.",
         ),
-    ] = None,
-    everyone: Annotated[
-        str | None, typer.Option(metavar="BITS", help="Bits for all parties together, or none.")
     ] = None,
     plot: Annotated[
         Path | None,
@@ -93,7 +92,7 @@ def plan(
     """
     from tacit.study import Study
 
-    if not parties and (limit is not None or any_of or everyone is not None):
+    if not parties and (bits is not None or limit):
         raise InvalidInputError("limits are given, but no parties: give --parties NUMBER")
     with Study.open(folder) as study, waiting("planning"):
         planned = study.plan(
@@ -101,9 +100,9 @@ def plan(
             sql=sql or (),
             correct=None if correct is None else correct / 100,
             parties=parties,
-            limit=limit,
-            cap=cap,
-            policy=change_limits(study.policy, everyone, any_of or (), ()),
+            limit=bits,
+            times=times,
+            limits=[_limit(text) for text in limit or ()],
         )
     if plot is not None:
         _draw(planned, plot)
@@ -113,13 +112,24 @@ def plan(
         _show_plan(planned)
 
 
-def limit_in_terms(bits: float, cap: float, means: Sequence[LimitMeaning]) -> list[str]:
-    """What a limit and a cap mean: whom they let be named, and a line for each attribute."""
+def _limit(text: str) -> Limit:
+    from tacit.limits import Limit
+
+    whom, _, bits = text.rpartition("=")
+    try:
+        return Limit(whom, float(bits))
+    except ValueError:
+        raise InvalidInputError(f"--limit {text}: give WHOM=BITS, as in 'any 2=0.5'") from None
+
+
+def limit_in_terms(bits: float, times: float, means: Sequence[LimitMeaning]) -> list[str]:
+    """What a limit means: whom it lets be named, and a line for each attribute."""
     from tacit.auditing import most_complete_first
     from tacit.auditing.disclosure import disclosure_in_words
-    from tacit.policy import bits_in_words
+    from tacit.information.laws import bits_in_words
 
-    allowed = bits_in_words(bits) + ("" if isinf(cap) else f" {_cap_in_words(cap)}")
+    allowed = "no limit in bits" if isinf(bits) else bits_in_words(bits)
+    allowed += "" if isinf(times) else f" {_times_in_words(times)}"
     named = most_complete_first(each.disclosed for each in means if each.disclosed is not None)
     first = [f"! {allowed}: answers could name {disclosure_in_words(each)}" for each in named[:1]]
     return first + [
@@ -152,14 +162,14 @@ def _show_cohort(planned: LimitPlan) -> None:
     for number, curve in enumerate(shown):
         if number or planned.answers:
             print()
-        _show_curve(curve, planned.cap)
+        _show_curve(curve, planned.times)
 
 
-def _show_curve(curve: PlannedCurve, cap: float | None) -> None:
+def _show_curve(curve: PlannedCurve, times: float | None) -> None:
     request = plain(curve.request)
     print(f"{request}: a blind guess is right for {_percent(curve.blind)} of 100 records")
     if curve.needed is not None:
-        print(f"  {_needed_in_words(curve, cap)}")
+        print(f"  {_needed_in_words(curve, times)}")
     rows = [
         (
             f"{point.bits:.4f}",
@@ -169,22 +179,20 @@ def _show_curve(curve: PlannedCurve, cap: float | None) -> None:
         )
         for point in curve.points
     ]
-    capped = () if cap is None else (_cap_in_words(cap),)
+    capped = () if times is None else (_times_in_words(times),)
     show_rows(("bits", "right of 100", *capped, ""), rows)
 
 
-def _cap_in_words(cap: float) -> str:
-    from tacit.policy import bits_in_words
-
-    return f"with a cap of {bits_in_words(cap)}"
+def _times_in_words(times: float) -> str:
+    return f"within {times:,.12g} times"
 
 
-def _needed_in_words(curve: PlannedCurve, cap: float | None) -> str:
+def _needed_in_words(curve: PlannedCurve, times: float | None) -> str:
     from tacit.information.laws import bits_down
 
     needed = curve.needed
     assert needed is not None  # asked for
-    capped = "" if cap is None else f" {_cap_in_words(cap)}"
+    capped = "" if times is None else f" {_times_in_words(times)}"
     wanted = f"{100 * (1 - needed.distortion):g} of 100 right{capped}"
     if isinf(needed.at_most):
         most = _percent(1 - needed.best)
@@ -196,14 +204,15 @@ def _needed_in_words(curve: PlannedCurve, cap: float | None) -> str:
 
 
 def _show_answers(planned: LimitPlan) -> None:
-    from tacit.policy import bits_in_words
+    from tacit.information.laws import bits_in_words
 
     assert planned.limit is not None  # there are parties
     parties = counted(len({each.party for each in planned.answers}), "new party", "new parties")
     share = ", an equal share of the limits on coalitions" * planned.is_equal_share
-    cap = "" if planned.cap is None else f", {_cap_in_words(planned.cap)}"
-    print(f"{parties}, {bits_in_words(planned.limit)} each{share}{cap}.")
-    print(plain(f"Limits on coalitions: {planned.policy.in_words}."))
+    times = "" if planned.times is None else f", {_times_in_words(planned.times)}"
+    print(f"{parties}, {bits_in_words(planned.limit)} each{share}{times}.")
+    limits = "; ".join(each.in_words for each in planned.limits) or "none"
+    print(plain(f"Limits on coalitions: {limits}."))
     print("Right answers, of 100, if they ask in this order:")
     rows = [
         (
@@ -253,9 +262,9 @@ def _draw(planned: LimitPlan, path: Path) -> None:
         blind, bits = 100 * curve.blind, [0.0, *(each.bits for each in curve.points)]
         correct = [blind, *(100 * each.correct for each in curve.points)]
         curves[curve.request] = np.array([bits, correct]).T
-        if planned.cap is not None:
+        if planned.times is not None:
             capped = [blind, *(100 * (each.capped or 0.0) for each in curve.points)]
-            name = f"{curve.request}, {_cap_in_words(planned.cap)}"
+            name = f"{curve.request}, {_times_in_words(planned.times)}"
             curves[name] = np.array([bits, capped]).T
     labels = ("bits about one record", "right answers, of 100")
     plots.tradeoff_curves_figure({"one party that holds nothing else": curves}, labels, path=path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,8 +59,8 @@ def quote(
         bool,
         typer.Option(
             "--compare",
-            help="Show the trade-off of the other form, analysable or adaptive, and what a cap "
-            "costs.",
+            help="Show the trade-off of the other form, analysable or adaptive, and what a limit "
+            "in times costs.",
         ),
     ] = False,
     plot: Annotated[
@@ -115,8 +116,7 @@ def _for_machines(quoted: Quote) -> dict[str, Any]:
 
 
 def _show_quote(quoted: Quote) -> None:
-    from tacit.information.laws import bits_down, bits_up
-    from tacit.policy import bits_in_words, limit_in_words
+    from tacit.information.laws import bits_down, bits_in_words, bits_up, limit_in_words
 
     own, worst = quoted.own, quoted.worst
     _show_question(quoted)
@@ -187,7 +187,7 @@ def _more(quoted: Quote) -> str:
 
     match quoted.about_more:
         case None:
-            return "a cap is reached: bits do not say how many more requests would fit after it"
+            return "the limit in times is reached: bits do not say how many more would fit after it"
         case 0:
             return "no other request of this size would fit after it"
         case 1:
@@ -199,8 +199,7 @@ def _more(quoted: Quote) -> str:
 
 
 def _show_shares(quoted: Quote) -> None:
-    from tacit.information.laws import bits_down, bits_up
-    from tacit.policy import limit_in_words
+    from tacit.information.laws import bits_down, bits_up, limit_in_words
 
     rows = [
         (
@@ -210,7 +209,7 @@ def _show_shares(quoted: Quote) -> None:
             bar(share.after, share.limit),
             limit_in_words(share.limit),
             bits_down(share.left),
-            answer_in_words(share.worst_answer, share.cap),
+            answer_in_words(share.worst_answer, share.times),
         )
         for share in quoted.coalitions
     ]
@@ -261,7 +260,7 @@ def _show_variants(quoted: Quote) -> None:
 
 
 def _show_curve(quoted: Quote) -> None:
-    from tacit.policy import limit_in_words
+    from tacit.information.laws import limit_in_words
 
     print("\nFor fewer or more bits:")
     others = _others_in_words(quoted)
@@ -280,14 +279,12 @@ def _show_curve(quoted: Quote) -> None:
 
 def _others_in_words(quoted: Quote) -> dict[str, str]:
     """Releases that the curve compares with, by name."""
-    from tacit.policy import bits_in_words
-
-    cap = "" if quoted.compared_cap is None else f"cap of {bits_in_words(quoted.compared_cap)}"
+    times = f"{quoted.compared_times or inf:,.12g} times"
     words = {
         "analysable": "analysable",
         "adaptive": "adaptive",
-        "capped": f"with a {cap}",
-        "uncapped": f"without its {cap}",
+        "capped": f"within {times}",
+        "uncapped": f"without its limit of {times}",
     }
     found = {name for point in quoted.curve for name in point.others}
     return {name: said for name, said in words.items() if name in found}

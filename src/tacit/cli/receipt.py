@@ -97,8 +97,7 @@ def _show_worth(paper: Receipt) -> None:
 
 
 def _show_holdings(paper: Receipt) -> None:
-    from tacit.information.laws import bits_up
-    from tacit.policy import limit_in_words, times_in_words
+    from tacit.information.laws import bits_up, limit_in_words
 
     rows = [
         (
@@ -107,12 +106,12 @@ def _show_holdings(paper: Receipt) -> None:
             bar(each.bits, each.limit),
             bits_up(each.bits, 6),
             limit_in_words(each.limit),
-            answer_in_words(each.worst_answer, each.cap),
+            answer_in_words(each.worst_answer, each.times),
         )
         for each, before in paper.shown_budgets
     ]
-    limit, cap = paper.everyone_limit, paper.everyone_cap
-    allowed = "" if cap is None else f"of {times_in_words(cap)}x"
+    limit, times = paper.everyone_limit, paper.everyone_times
+    allowed = "" if times is None else f"of {times:,.12g}x"
     limited = "" if limit is None else limit_in_words(limit)
     rows.append(("everyone", "", "", bits_up(paper.everyone_bits, 6), limited, allowed))
     show_rows(("bits about one record", "before", "", "holds at most", "limit", "answer"), rows)

@@ -67,8 +67,7 @@ def _show_holdings(
     holdings: Sequence[Holding], n_left_out: int, cohorts: Sequence[CohortStatus] = ()
 ) -> None:
     """What each holds of its limit; of several cohorts, where that is so."""
-    from tacit.information.laws import bits_down, bits_up
-    from tacit.policy import limit_in_words
+    from tacit.information.laws import bits_down, bits_up, limit_in_words
 
     rows = [
         (
@@ -77,7 +76,7 @@ def _show_holdings(
             bits_up(each.held),
             limit_in_words(each.limit),
             "" if each.left == inf else bits_down(each.left),
-            answer_in_words(each.worst_answer, each.cap),
+            answer_in_words(each.worst_answer, each.times),
             "as everyone" if each.is_covered else "",
             *([f"cohort {each.cohort}"] if len(cohorts) > 1 else []),
         )

@@ -33,7 +33,7 @@ def party_token(
     from tacit.study import Study
 
     with Study.open(folder) as study:
-        party = study.spelling(name) if revoke else study.statement(name).party
+        party = name if revoke else study.statement(name).party
         removals = study.removals(party)
     _change_tokens(folder, PARTY, party, removals, expires, revoke=revoke, as_json=as_json)
 

@@ -76,8 +76,7 @@ def what_if(
 
 
 def _show(found: RequestSurface) -> None:
-    from tacit.information.laws import bits_up
-    from tacit.policy import limit_in_words
+    from tacit.information.laws import bits_up, limit_in_words
 
     party = plain(found.party)
     limits = f"{limit_in_words(found.limit)} bits for {party} and "

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
-from math import inf, nextafter
+from math import ceil, inf, nextafter
 from typing import SupportsFloat
 
 import numpy as np
@@ -332,6 +332,30 @@ def bits_down(bits: float, digits: int = DIGITS) -> str:
     """What is left, or may be asked for: the figure shown is never above it."""
     # By the shortest text of the float: 0.3 is meant as 0.3, though the float is slightly below.
     return _rounded(Decimal(repr(float(bits))), digits, ROUND_FLOOR)
+
+
+def limit_in_words(bits: float) -> str:
+    """A limit as it was given."""
+    return "none" if bits == inf else f"{bits:.12g}"
+
+
+def bits_in_words(bits: float) -> str:
+    """Bits as they were given, with the unit: ``1 bit``, ``0.3 bits``."""
+    return f"{limit_in_words(bits)} {'bit' if bits == 1 else 'bits'}"
+
+
+_LARGEST_SHOWN, _COUNTED_ROUNDING = 40, 1e-12
+"""Bits: larger factors are shown as a power of 2; worst answers include so much for rounding."""
+
+
+def times_in_words(bits: float) -> str:
+    """2**bits, rounded up to three digits; not by less than what counting roundings adds."""
+    if bits >= _LARGEST_SHOWN:
+        return f"2^{ceil(bits)}"
+    times = Decimal(2.0**bits * (1 - _COUNTED_ROUNDING))
+    digits = Decimal(1).scaleb(min(times.adjusted() - 2, 0))
+    shown = times.quantize(digits, ROUND_CEILING)
+    return f"{shown.normalize():,f}"
 
 
 def _rounded(bits: Decimal, digits: int, rounding: str) -> str:

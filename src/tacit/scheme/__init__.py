@@ -1,6 +1,5 @@
 """Sequential release to parties that may collude."""
 
-from tacit.policy import Policy
 from tacit.scheme.baselines import NonAdaptiveScheme, SymmetricScheme
 from tacit.scheme.bounded_memory import BoundedMemory
 from tacit.scheme.memory import Copy, Memory, Step, Transition
@@ -18,7 +17,6 @@ __all__ = [
     "EveryoneView",
     "Memory",
     "NonAdaptiveScheme",
-    "Policy",
     "Release",
     "Scheme",
     "Step",

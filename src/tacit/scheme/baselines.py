@@ -8,6 +8,7 @@ difference to ``Scheme`` is what adapting to earlier releases is worth.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from functools import partial
 from math import inf
 
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike
 from tacit.arrays import Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
-from tacit.policy import Parties, Policy
+from tacit.limits import Limit, Parties
 from tacit.problem import MEAN, Problem, ViewKey
 from tacit.scheme.memory import information_added_bits
 from tacit.scheme.release import Design
@@ -36,7 +37,7 @@ class _Baseline(Scheme, ABC):
         self,
         p_x: ArrayLike,
         *,
-        policy: Policy | None = None,
+        limits: Iterable[Limit] = (),
         memory: int | None = None,
         attributes: Attributes | None = None,
     ) -> None:
@@ -44,7 +45,7 @@ class _Baseline(Scheme, ABC):
 
         Args:
             p_x: law of X, or counts.
-            policy: kept as ``policy`` and not enforced.
+            limits: kept as ``limits`` and not enforced.
             memory: must be ``None``: the leakage of a baseline is exact.
             attributes: names of the attributes behind a flat X; see ``from_counts``.
         """
@@ -52,7 +53,7 @@ class _Baseline(Scheme, ABC):
             raise InvalidInputError(
                 f"memory is {memory}: {type(self).__name__} keeps the exact history, leave it out"
             )
-        super().__init__(p_x, policy=policy, attributes=attributes)
+        super().__init__(p_x, limits=limits, attributes=attributes)
 
     def _limits(
         self, party: str, individual: float | None, collusion: float | None

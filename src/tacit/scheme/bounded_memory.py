@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.arrays import Array
 from tacit.information.laws import add_up
-from tacit.policy import Parties, Policy
+from tacit.limits import Limit, Parties, least, must_follow
 from tacit.scheme.memory import (
     NO_LIMITS,
     Copy,
@@ -93,7 +93,7 @@ class BoundedMemory:
     Attributes:
         mass: p(m, x), [m, x].
         cap: the most states kept; see also ``n_kept``.
-        policy: says which coalitions matter.
+        standing: limits on coalitions, which say whom to follow.
         present: parties that received something.
         everyone_bits: the bound on everyone, see ``Memory``: the sum of I(Rhat_j; X | W_{j-1})
             ([M] fact 6), rounded up, W being the letter of ``everyone``.
@@ -111,7 +111,7 @@ class BoundedMemory:
 
     mass: Array
     cap: int
-    policy: Policy
+    standing: tuple[Limit, ...]
     present: Parties
     everyone_bits: float
     carried: dict[Parties, CoalitionView]
@@ -127,7 +127,7 @@ class BoundedMemory:
 
     @staticmethod
     def start(
-        p_x: Array, cap: int, policy: Policy, class_of_x: ClassOfX | None = None
+        p_x: Array, cap: int, standing: tuple[Limit, ...], class_of_x: ClassOfX | None = None
     ) -> BoundedMemory:
         """Nothing released yet; every cell is a class of its own by default."""
         classes = np.arange(len(p_x)) if class_of_x is None else class_of_x
@@ -135,7 +135,7 @@ class BoundedMemory:
         carried = {nobody: CoalitionView(p_class[:, None, None])}
         mass = p_class[None]
         everyone = EveryoneView.of_states(mass)
-        return BoundedMemory(mass, cap, policy, nobody, 0.0, carried, 1, classes, everyone)
+        return BoundedMemory(mass, cap, standing, nobody, 0.0, carried, 1, classes, everyone)
 
     def refine(self, class_of_x: ClassOfX, p_x: Array) -> BoundedMemory:
         """The memory on finer classes, given the weight of each cell; nothing else changes."""
@@ -309,7 +309,7 @@ class BoundedMemory:
         memory = BoundedMemory(
             mass,
             self.cap,
-            self.policy,
+            self.standing,
             self.present | {party},
             everyone_bits,
             waiting | merged.views,
@@ -410,9 +410,8 @@ class BoundedMemory:
 
     def _least_limit(self, coalition: Parties, limits: Mapping[Parties, float]) -> float:
         """The smallest limit on a coalition or one around it."""
-        standing = self.policy.least_bits_on(coalition)
         around = [bits for each, bits in limits.items() if coalition <= each]
-        return min([*around, inf if standing is None else standing])
+        return min([*around, least(self.standing, coalition).bits])
 
     def _has_many_letters(self, view: CoalitionView, n_rhat: int) -> bool:
         """Whether letters have to be merged after a release to the coalition."""
@@ -448,7 +447,7 @@ class BoundedMemory:
             coalition
             for coalition in self.carried
             if (party in coalition or party not in self.present)
-            and self.policy.concerns(coalition | {party}, present)
+            and must_follow(self.standing, coalition | {party}, present)
         ]
 
     def recall(self, steps: Sequence[Step], source: int, p_x: Array) -> Array:

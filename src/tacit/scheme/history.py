@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Array
 from tacit.information import mutual_information
-from tacit.policy import Parties
+from tacit.limits import Parties
 from tacit.scheme.memory import NO_LIMITS, Copy, Step, Transition
 from tacit.scheme.views import (
     ClassOfX,

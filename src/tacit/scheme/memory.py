@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import LN2, Array
 from tacit.information.laws import information_upper_nats
-from tacit.policy import Parties
+from tacit.limits import Parties
 from tacit.scheme.views import ClassOfX, CoalitionView, EveryoneView, Labels
 
 Transitions = NDArray[np.intp]
@@ -177,7 +177,7 @@ class Memory(Protocol):
         Args:
             coalition: that receives the release.
             n_rhat: its letters.
-            limits: on coalitions, in force for this release beside the policy.
+            limits: on coalitions, in force for this release beside the standing ones.
         """
         ...
 

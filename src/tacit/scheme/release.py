@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tacit.arrays import Array
+from tacit.limits import Parties
 from tacit.markup import html_table
-from tacit.policy import Parties
 from tacit.problem import ViewKey
 from tacit.scheme.memory import Step
 from tacit.scheme.variable import Variable

@@ -26,8 +26,8 @@ from tacit.errors import (
 )
 from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_cap, as_law, as_limit
+from tacit.limits import Bound, Limit, Parties, bounds, in_order
 from tacit.markup import html_table
-from tacit.policy import Parties, Policy
 from tacit.problem import MEAN, Problem, Utility, ViewKey, ViewName
 from tacit.scheme.bounded_memory import BoundedMemory, table_on
 from tacit.scheme.history import ExactHistory
@@ -109,7 +109,7 @@ class Scheme:
         self,
         p_x: ArrayLike,
         *,
-        policy: Policy | None = None,
+        limits: Iterable[Limit] = (),
         memory: int | None = None,
         attributes: Attributes | None = None,
         reserve: float = 0.0,
@@ -118,13 +118,13 @@ class Scheme:
 
         Args:
             p_x: law of X, or counts; letters of probability 0 are kept.
-            policy: standing limits on coalitions.
+            limits: standing, on parties and coalitions.
             memory: the most states to remember of a record's releases; ``None`` for all.
             attributes: names of the attributes behind a flat X; see ``from_counts``.
             reserve: bits that a design leaves below every limit, for whoever rounds its channel.
         """
         self.p_x = as_law(p_x, name="p_x").reshape(-1)
-        self.policy = policy if policy is not None else Policy()
+        self.limits = in_order(limits)
         self.attributes = attributes
         self.reserve = reserve
         self._steps: list[Step] = []
@@ -136,7 +136,7 @@ class Scheme:
         self._memory: Memory = (
             ExactHistory.start(self.p_x, nothing_told)
             if memory is None
-            else BoundedMemory.start(self.p_x, memory, self.policy, nothing_told)
+            else BoundedMemory.start(self.p_x, memory, self.limits, nothing_told)
         )
 
     @classmethod
@@ -145,7 +145,7 @@ class Scheme:
         counts: ArrayLike,
         attributes: str | Collection[str],
         *,
-        policy: Policy | None = None,
+        limits: Iterable[Limit] = (),
         memory: int | None = None,
     ) -> Self:
         """A scheme over a table of counts, one axis per attribute; x is the flat index, C order."""
@@ -158,7 +158,7 @@ class Scheme:
             )
         return cls(
             table.reshape(-1),
-            policy=policy,
+            limits=limits,
             memory=memory,
             attributes=Attributes(names, tuple(tuple(range(n)) for n in table.shape)),
         )
@@ -169,7 +169,7 @@ class Scheme:
         table: Frame,
         columns: str | Collection[str],
         *,
-        policy: Policy | None = None,
+        limits: Iterable[Limit] = (),
         memory: int | None = None,
     ) -> Self:
         """A scheme over columns of a data frame of pandas, polars, PyArrow or DuckDB.
@@ -180,7 +180,7 @@ class Scheme:
 
         names = (columns,) if isinstance(columns, str) else tuple(columns)
         levels, counts = count_levels(table, names)
-        return cls(counts, policy=policy, memory=memory, attributes=Attributes(names, levels))
+        return cls(counts, limits=limits, memory=memory, attributes=Attributes(names, levels))
 
     @classmethod
     def resume(
@@ -188,12 +188,12 @@ class Scheme:
         p_x: ArrayLike,
         memory: Memory,
         steps: Iterable[Step],
-        policy: Policy,
+        limits: Iterable[Limit],
         *,
         reserve: float = 0.0,
     ) -> Self:
         """A scheme that goes on from releases made earlier, as they are remembered."""
-        scheme = cls(p_x, policy=policy, memory=1, reserve=reserve)
+        scheme = cls(p_x, limits=limits, memory=1, reserve=reserve)
         scheme._memory, scheme._steps = memory, list(steps)
         return scheme
 
@@ -203,7 +203,8 @@ class Scheme:
         told = f"{n_releases} release{'s' * (n_releases != 1)}"
         whom = f" to {', '.join(sorted(self.parties))}" if self._steps else ""
         held = f"everyone holds {self.leakage():.4f} of {entropy(self.p_x):.4f} bits"
-        return f"{type(self).__name__}({told}{whom}; {held}; limits: {self.policy.in_words})"
+        limits = "; ".join(each.in_words for each in self.limits) or "none"
+        return f"{type(self).__name__}({told}{whom}; {held}; limits: {limits})"
 
     def _repr_html_(self) -> str:
         """The releases designed here, as a table for notebooks."""
@@ -344,9 +345,9 @@ class Scheme:
             analysable: whether the release may read nothing but R. A copy of an earlier
                 analysable release of R reads its letters and is analysable, too.
             individual: limit on what this party holds, everything it received before included.
-            collusion: limit on what everyone holds together, beside the standing policy.
+            collusion: limit on what everyone holds together, beside the standing limits.
             cap: bits of the worst single answer of this party, everything it received before
-                included, beside the standing policy's caps.
+                included, beside the standing limits.
             gap_tol: asked of the design, relative to the range of the distortion, as for ``solve``.
             frugal: as for ``solve``.
 
@@ -794,7 +795,10 @@ class Scheme:
                 "learn cannot exceed what all may learn ([TVC] section II)"
             )
         everyone = self.parties | {party}
-        limits = self.policy.limits_on(party, self.parties, individual)
+        own = frozenset({party})
+        limits = {each: bound.bits for each, bound in self._bounds(party).items()}
+        if individual is not None:
+            limits[own] = min(individual, limits.get(own, inf))
         if collusion is not None:
             limits[everyone] = min(collusion, limits.get(everyone, inf))
         fits = [bits for coalition, bits in limits.items() if coalition != {party}]
@@ -807,7 +811,7 @@ class Scheme:
             raise InvalidInputError(
                 f"collusion={collusion} is below {self._collusion}, which an earlier release was "
                 "given: the limit on everyone never decreases ([TVC] section II); a standing "
-                "Policy(everyone=...) is the way to be stricter"
+                'Limit("everyone", ...) is the way to be stricter'
             )
         return limits
 
@@ -900,10 +904,15 @@ class Scheme:
     def _caps(self, party: str, own: float | None) -> dict[Parties, float]:
         """Caps on every coalition with ``party``; refused where an answer tells more already."""
         own_cap = inf if own is None else as_cap(own, name="cap")
-        caps = self.policy.caps_on(party, self.parties, own_cap)
+        caps = {each: bound.cap for each, bound in self._bounds(party).items()}
+        caps[frozenset({party})] = min(own_cap, caps.get(frozenset({party}), inf))
+        caps = {each: bits for each, bits in caps.items() if bits < inf}
         for coalition, held in _broken_caps(self._memory, caps).items():
             raise _cap_error(coalition, caps, held)
         return caps
+
+    def _bounds(self, party: str) -> dict[Parties, Bound]:
+        return bounds(self.limits, self.parties, party)
 
     def _left(self, bits: float, held: float) -> float:
         """What a limit leaves to a coalition, 0 where that is next to nothing."""

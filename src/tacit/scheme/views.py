@@ -37,7 +37,7 @@ from tacit.arrays import LN2, Array
 from tacit.errors import InvalidInputError
 from tacit.information import mutual_information
 from tacit.information.laws import UNIT_ROUNDOFF, add_up, gamma, information_upper_nats
-from tacit.policy import Parties
+from tacit.limits import Parties
 
 CARRIED_BYTES = 2**30
 """Laws p(y, m, x) of all coalitions take no more than this: with more, a release leaves fewer
@@ -332,7 +332,7 @@ def merge_as_recorded(
 ) -> MergedViews:
     """Merge letters of views as it was done before; arguments as for ``merge_views``.
 
-    Letters of a coalition that was not followed then, under another policy, are kept apart. Where
+    Letters of a coalition that was not followed then, under other limits, are kept apart. Where
     there is no room for that, they become one.
 
     Args:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 from typing import Annotated, Any, Literal
 
@@ -15,7 +14,6 @@ from pydantic import (
     model_validator,
 )
 
-from tacit.policy import Amount, AnySize, Everyone, Group, Limit, Policy, find_kind
 from tacit.problem import Costs
 from tacit.service.uploads import file_name
 from tacit.study.extension import MIN_COHORT
@@ -26,8 +24,8 @@ _LONGEST_LIST = 200
 Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT)]
 Bits = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Cohort = Annotated[int, Field(ge=1)]
-BitsOrNone = Bits | Literal["none"]
-"""Bits of a limit or a cap; ``none`` takes it away."""
+AmountOrNone = Bits | Literal["none"]
+"""Of a limit; ``none`` takes it away."""
 
 
 def _listed(value: Any) -> Any:
@@ -66,9 +64,6 @@ def _key(value: str) -> str:
 Names = Annotated[list[Name], Field(max_length=_LONGEST_LIST), BeforeValidator(_listed)]
 Accepted = Annotated[list[Literal["disclosure"]], BeforeValidator(_listed)]
 """Codes of consequences that a custodian accepts, see ``AcceptanceError``."""
-
-Sizes = Annotated[dict[Annotated[int, Field(ge=1)], Bits], BeforeValidator(_pairs)]
-"""How many parties -> bits."""
 
 Uploaded = Annotated[Name, AfterValidator(_key)]
 """The key of a file that was sent."""
@@ -164,36 +159,24 @@ class SurfaceFor(Question):
     everyone: Bits | None = None
 
 
-class PartyLimit(Order):
-    """Who may learn how many bits about a record.
+class LimitOn(Order):
+    """Who may learn how much; as the arguments of ``Study.set_limit``.
 
     Attributes:
-        name: of the party.
-        limit: bits on average.
-        cap: bits of the worst single answer, or ``none``; left out, the cap stays as it is.
+        whom: ``lab-a``, ``lab-a+lab-b``, ``any 2`` or ``everyone``.
+        bits: on average over the records, or ``none``; left out, they stay as they are.
+        times: after any answer, no combination of levels is more times as likely; or ``none``.
+        title: what a single party is called.
     """
 
-    name: Name
-    limit: Bits
-    cap: BitsOrNone | None = None
+    whom: Name
+    bits: AmountOrNone | None = None
+    times: AmountOrNone | None = None
+    title: Name | None = None
 
-
-class PartyName(Order):
-    """A party, by any name that it has or had."""
-
-    name: Name
-
-
-class Renaming(Order):
-    """What a party is called from now on.
-
-    Attributes:
-        name: any that it has or had.
-        new_name: from now on.
-    """
-
-    name: Name
-    new_name: Name
+    def arguments(self) -> dict[str, Any]:
+        """For ``Study.set_limit``."""
+        return {name: inf if value == "none" else value for name, value in dict(self).items()}
 
 
 class Approval(Order):
@@ -206,82 +189,6 @@ class Approval(Order):
 
     name: Name
     is_required: bool
-
-
-class CoalitionLimit(Order):
-    """One limit on coalitions; all others stay as they are, and what is left out here does too.
-
-    Attributes:
-        whom: whom it is on.
-        size: how many parties, for a limit on any so many.
-        members: of a group.
-        other: ``KIND:WHOM``, for a kind of limit that an installed package has.
-        bits: that they may hold about one record together, or ``none``.
-        cap: bits that their worst single answer may have, or ``none``.
-    """
-
-    whom: Literal["everyone", "size", "group", "other"]
-    size: Annotated[int, Field(ge=1)] | None = None
-    members: Names = Field(default_factory=list)
-    other: Annotated[str, Field(pattern=":", max_length=_LONGEST_TEXT)] | None = None
-    bits: BitsOrNone | None = None
-    cap: BitsOrNone | None = None
-
-    @model_validator(mode="after")
-    def _names_whom(self) -> CoalitionLimit:
-        given = {"size": self.size, "group": len(self.members) > 1, "other": self.other}
-        if not given.get(self.whom, True):
-            raise ValueError("say how many parties, two members or more, or which other kind")
-        if self.bits is None and self.cap is None:
-            raise ValueError("give bits, a cap, or both")
-        return self
-
-    @property
-    def limit(self) -> Limit:
-        """A limit on these coalitions, without bits."""
-        match self.whom:
-            case "everyone":
-                return Everyone(inf)
-            case "size":
-                return AnySize(inf, self.size or 0)
-            case "group":
-                return Group(inf, frozenset(self.members))
-            case "other":
-                kind, _, whom = (self.other or "").partition(":")
-                return find_kind(kind).parse(inf, whom)
-
-    @property
-    def amount(self) -> Amount:
-        """What is set or taken away, as ``Policy.amend`` takes it."""
-        named = {"bits": self.bits, "cap": self.cap}
-        return {name: _bits(each) for name, each in named.items() if each is not None}
-
-
-def _bits(given: float | Literal["none"]) -> float | None:
-    return None if given == "none" else given
-
-
-class Coalitions(Order):
-    """Limits on coalitions, in the place of those before. Caps stay as they are.
-
-    Attributes:
-        everyone: bits for all parties together.
-        sizes: how many parties -> bits for any so many of them.
-        groups: their members and bits.
-    """
-
-    everyone: Bits | None = None
-    sizes: Sizes = Field(default_factory=dict)
-    groups: Annotated[list[tuple[list[Name], Bits]], Field(max_length=_LONGEST_LIST)] = Field(
-        default_factory=list
-    )
-
-    def put_into(self, policy: Policy) -> Policy:
-        """A policy with these limits, and its own caps; as ``Study.change_collusion`` takes it."""
-        limits: list[Limit] = [AnySize(bits, size) for size, bits in self.sizes.items()]
-        limits += [Group(bits, frozenset(members)) for members, bits in self.groups]
-        limits += [replace(each, bits=inf) for each in policy.limits if each.cap < inf]
-        return Policy(everyone=self.everyone, limits=limits)
 
 
 class AuditOf(Order):
@@ -300,10 +207,8 @@ class PlanOf(Order):
         correct: a share of right answers, to find the bits for.
         parties: how many new parties take the requests in turn.
         limit: bits of each of them.
-        cap: bits of the worst single answer of each of them.
-        everyone: bits for all parties together, or ``none``; left out, as it is.
-        sizes: how many parties -> bits for any so many of them; others stay as they are.
-        size_caps: the same, caps on their worst single answer.
+        times: the same in times.
+        limits: whom -> bits, in the place of the limits in force on the same coalitions.
     """
 
     asked: Annotated[
@@ -315,25 +220,14 @@ class PlanOf(Order):
     correct: Annotated[float, Field(ge=0, le=1)] | None = None
     parties: Annotated[int, Field(ge=0, le=50)] = 0
     limit: Bits | None = None
-    cap: Bits | None = None
-    everyone: BitsOrNone | None = None
-    sizes: Sizes = Field(default_factory=dict)
-    size_caps: Sizes = Field(default_factory=dict)
+    times: Annotated[float, Field(ge=1)] | None = None
+    limits: Annotated[dict[Name, Bits], BeforeValidator(_pairs)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _limits_need_parties(self) -> PlanOf:
-        if not self.parties and (self.limit or self.everyone or self.sizes or self.size_caps):
+        if not self.parties and (self.limit or self.limits):
             raise ValueError("limits are given, but no parties: say how many")
         return self
-
-    def put_into(self, policy: Policy) -> Policy:
-        """A policy with these limits on coalitions in the place of its own."""
-        if self.everyone is not None:
-            policy = policy.amend(Everyone(inf), {"bits": _bits(self.everyone)})
-        for name, sizes in (("bits", self.sizes), ("cap", self.size_caps)):
-            for size, bits in sizes.items():
-                policy = policy.amend(AnySize(inf, size), {name: bits})
-        return policy
 
 
 class CohortOf(Order):

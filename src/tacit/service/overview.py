@@ -65,7 +65,7 @@ def _concerns(status: StudyStatus, waiting: int) -> Iterator[tuple[str, str]]:
     for number in status.undelivered:
         yield f"release {number} is recorded, but its file was never written", _entry(number)
     for remark in status.remarks:
-        page = "/study/ledger" if remark.code.startswith("entry") else "/study/policy"
+        page = "/study/ledger" if remark.code.startswith("entry") else "/study/limits"
         yield remark_in_words(remark), page
 
 

@@ -18,8 +18,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from tacit.auditing import Disclosure
 from tacit.auditing.disclosure import disclosure_lines
 from tacit.errors import Suggestion
-from tacit.information.laws import bits_down, bits_up, of_hundred, percent_used
-from tacit.policy import limit_in_words, times_in_words
+from tacit.information.laws import (
+    bits_down,
+    bits_up,
+    limit_in_words,
+    of_hundred,
+    percent_used,
+    times_in_words,
+)
 from tacit.service.charts import draw
 from tacit.service.guard import API
 from tacit.service.uploads import file_name

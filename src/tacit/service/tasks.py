@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 from tacit.errors import InvalidInputError
+from tacit.limits import Limit
 from tacit.remark import Remark
 from tacit.service.jobs import Job, Jobs
 from tacit.service.orders import (
@@ -170,8 +171,8 @@ def _plan(work: Work) -> dict[str, Any]:
             correct=order.correct,
             parties=order.parties,
             limit=order.limit,
-            cap=order.cap,
-            policy=order.put_into(study.policy),
+            times=order.times,
+            limits=[Limit(whom, bits) for whom, bits in order.limits.items()],
         ).as_dict()
 
 

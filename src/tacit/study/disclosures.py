@@ -19,7 +19,7 @@ from tacit.auditing import (
     most_complete_first,
 )
 from tacit.auditing.disclosure import Levels
-from tacit.policy import Parties
+from tacit.limits import Parties
 from tacit.scheme import Variable
 from tacit.study.books.books import Books
 from tacit.tables import Question
@@ -96,9 +96,7 @@ def recorded_disclosures(by_cohort: Iterable[Books]) -> tuple[Disclosure, ...]:
 def shown_disclosures(
     by_cohort: Iterable[tuple[Books, Iterable[Disclosure]]],
 ) -> tuple[Disclosure, ...]:
-    """Disclosures for people: by the names that parties have now, and with their cohort."""
+    """Disclosures for people: with their cohort."""
     return most_complete_first(
-        replace(each, whom=tuple(map(books.shown_name, each.whom)), cohort=books.cohort_shown)
-        for books, found in by_cohort
-        for each in found
+        replace(each, cohort=books.cohort_shown) for books, found in by_cohort for each in found
     )

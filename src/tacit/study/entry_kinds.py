@@ -6,18 +6,29 @@ To add a kind, write its model and a row of ``KINDS``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import inf
 from typing import Any, Generic, NoReturn, TypeVar
 
+from tacit.accounting import Account
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, Suggestion
-from tacit.information.laws import bits_up
+from tacit.information.laws import bits_in_words, bits_up, times_in_words
 from tacit.ledger import Entry
 from tacit.ledger.entry import FIRST_KIND, SUPERSEDED
-from tacit.policy import Parties, bits_in_words, cap_in_words
+from tacit.limits import (
+    EVERYONE,
+    Limit,
+    Whom,
+    bounds,
+    find,
+    replaced,
+    times_promise,
+    whom_in_words,
+    without,
+)
 from tacit.sampling import IntegerChannel
-from tacit.scheme import Policy
 from tacit.study.books.books import (
     Books,
     Cohort,
@@ -40,13 +51,10 @@ from tacit.study.books.records import (
     ErasureRecord,
     IntentRecord,
     JoinedRecord,
-    PartyRecord,
-    PolicyRecord,
+    LimitRecord,
     Reading,
     Record,
     ReleaseRecord,
-    RemovedRecord,
-    RenamedRecord,
     RollbackRecord,
     SupersededRecord,
     author_of,
@@ -231,8 +239,8 @@ def _refuse_other_start(first: Entry) -> None:
 
 def _begin_books(record: CreatedRecord, entry: Entry) -> Books:
     first = Cohort.of(FIRST_COHORT, record, entry)
-    policy = Policy(everyone=record.everyone)
-    return Books(entry.head, record, (first,), record.memory, first, policy=policy)
+    limits = () if record.everyone is None else (Limit(EVERYONE, record.everyone),)
+    return Books(entry.head, record, (first,), record.memory, first, limits=limits)
 
 
 def _apply_created(books: Books, record: CreatedRecord, entry: Entry) -> NoReturn:
@@ -271,95 +279,125 @@ def _describe_cohort(record: JoinedRecord) -> str:
     return f"{record.records:,} records of {record.table} join as a cohort of their own"
 
 
-# -- party: a party joins, or its limit changes ---------------------------------------------------
+# -- limit: a party joins, or what it or a coalition may learn changes -----------------------------
 
 
-def _apply_party(books: Books, record: PartyRecord, entry: Entry) -> Books:
-    others = {party: cap for party, cap in books.caps.items() if party != record.party}
-    own = {} if record.cap is None else {record.party: record.cap}
-    limits = books.limits | {record.party: record.limit}
-    return replace(books, limits=limits, caps=others | own)
+def _apply_limit(books: Books, record: LimitRecord, entry: Entry) -> Books:
+    refuse_unknown(books, record.on)
+    if record.limit is None:
+        return _without_limit(books, record.on)
+    party, changed = record.on.party, books.with_limits(replaced(books.limits, record.limit))
+    if party is None:
+        return changed
+    return replace(changed, titles=books.titles | {party: record.title or party})
 
 
-def _check_party(replay: Replay, after: Books, record: PartyRecord) -> Iterator[str]:
-    own = {} if record.cap is None else {frozenset({record.party}): record.cap}
-    for books in after.by_cohort:
-        replay.look_at(books.cohort.number)
-        held = replay.account.upper_bits(frozenset({record.party}))
-        if held > record.limit + SAME:
-            limit = bits_in_words(record.limit)
-            yield f"it limits {record.party} to {limit}, which held {held:.6f} already"
-        yield from _caps_too_low(replay, books, own)
+def _without_limit(books: Books, whom: Whom) -> Books:
+    """Of a single party: it leaves."""
+    if find(books.limits, whom) is None:
+        raise ValueError(f"there is no limit on {whom.in_words}")
+    changed = books.with_limits(without(books.limits, whom))
+    if whom.party is None:
+        return changed
+    refuse_removal(books, whom.party)
+    titles = {party: title for party, title in books.titles.items() if party != whom.party}
+    removals = books.removals | {whom.party: books.removals.get(whom.party, 0) + 1}
+    approvals = books.approvals - {whom.party}
+    return replace(changed, titles=titles, approvals=approvals, removals=removals)
 
 
-def _caps_too_low(replay: Replay, after: Books, caps: Mapping[Parties, float]) -> Iterator[str]:
-    """Caps that what was released before them breaks, in words."""
-    steps = told_steps(after)
-    for coalition, cap in caps.items():
-        if not replay.laws.keeps_cap(replay.account, steps, coalition, cap):
-            held = replay.account.worst_answer(coalition)
-            yield (
-                f"it caps {' + '.join(sorted(coalition))} at {bits_in_words(cap)}, and an answer "
-                f"may have told {held:.6f} already"
-            )
+def refuse_unknown(books: Books, whom: Whom) -> None:
+    """Refuse a coalition with somebody who was not let in: a name that is mistyped protects nobody.
 
-
-def _describe_party(record: PartyRecord) -> str:
-    limit = f"{record.party} may learn {record.limit:.12g} bits about a record"
-    return limit if record.cap is None else f"{limit}; {cap_in_words(record.cap)}"
-
-
-def _party_action(record: PartyRecord) -> tuple[str, dict[str, Any]]:
-    cap = {} if record.cap is None else {"cap": record.cap}
-    return "set_party", {"name": record.party, "limit": record.limit, **cap}
-
-
-# -- removed: a party that holds nothing leaves ---------------------------------------------------
-
-
-def _apply_removed(books: Books, record: RemovedRecord, entry: Entry) -> Books:
-    refuse_removal(books, record.party)
-    kept = {party: limit for party, limit in books.limits.items() if party != record.party}
-    aliases = {name: party for name, party in books.aliases.items() if party != record.party}
-    caps = {party: cap for party, cap in books.caps.items() if party != record.party}
-    approvals = books.approvals - {record.party}
-    removals = books.removals | {record.party: books.removals.get(record.party, 0) + 1}
-    return replace(
-        books, limits=kept, caps=caps, aliases=aliases, approvals=approvals, removals=removals
-    )
+    A single party is let in by its limit.
+    """
+    if whom.party is None:
+        for name in sorted(whom.names):
+            books.find_party(name)
 
 
 def refuse_removal(books: Books, party: str) -> None:
-    """Refuse to remove a party that holds something, or that a limit names."""
-    shown, own = books.shown_name(party), frozenset({party})
+    """Refuse to remove a party that holds something, or that a limit on a coalition names."""
+    own = frozenset({party})
     fed = [each for each in books.by_cohort if party in each.holders]
     if fed:
         held = bits_up(max(each.holding(own).bits for each in fed), 6)
         raise InvalidInputError(
-            f"{shown} received something and holds up to {held} bits: that stays counted for ever, "
+            f"{party} received something and holds up to {held} bits: that stays counted for ever, "
             f"so it cannot be removed; to give it nothing more, set its limit to {held}",
-            suggestions=[Suggestion("set_party", {"name": party, "limit": float(held)})],
+            suggestions=[Suggestion("set_limit", {"whom": party, "bits": float(held)})],
         )
-    named = [limit.in_words for limit in books.policy.limits if party in limit.parties]
+    named = [each for each in books.shared_limits if party in each.whom.names]
     if named:
         raise InvalidInputError(
-            f"{shown} is named by the limit on {' and on '.join(named)}: take that away first"
+            f"{party} is named by the limit on {whom_in_words(named)}: take that away first"
         )
 
 
-def _describe_removed(record: RemovedRecord) -> str:
-    return f"{record.party} is removed: it held nothing"
+def _check_limit(replay: Replay, after: Books, record: LimitRecord) -> Iterator[str]:
+    for books in after.by_cohort:
+        replay.look_at(books.cohort.number)
+        limits = books.limits
+        if record.on.party is None:
+            replay.account = _proved_anew(books)
+        else:
+            limits = () if record.limit is None else (record.limit,)
+        yield from _limits_too_low(replay, books, limits)
 
 
-def _removed_action(record: RemovedRecord) -> tuple[str, dict[str, Any]]:
-    return "remove_party", {"name": record.party}
+def _proved_anew(books: Books) -> Account:
+    """What coalitions hold in a cohort: other limits, other coalitions that are followed."""
+    account, intents = books.empty_account, [*books.intents.values()]
+    for number, intent in enumerate(intents):
+        account, _ = intent.prove_after(account, intents[:number])
+    return account
+
+
+def _limits_too_low(replay: Replay, after: Books, limits: Iterable[Limit]) -> Iterator[str]:
+    """Limits that what was released before them breaks, in words."""
+    steps, account = told_steps(after), replay.account
+    for coalition, bound in bounds(limits, after.holders).items():
+        name, held = " + ".join(sorted(coalition)), account.upper_bits(coalition)
+        if held > bound.bits + SAME:
+            limit = bits_in_words(bound.bits)
+            yield f"it limits {name} to {limit}, which held {held:.6f} already"
+        if bound.times < inf and not replay.laws.keeps(account, steps, coalition, bound.times):
+            worst = times_in_words(account.worst_answer(coalition))
+            yield (
+                f"it limits {name} to {bound.times:.12g} times, and an answer may have made a "
+                f"combination of levels {worst} times as likely already"
+            )
+
+
+def _describe_limit(record: LimitRecord) -> str:
+    limit, party = record.limit, record.on.party
+    if limit is None:
+        return (
+            f"the limit on {record.on.in_words} is taken away"
+            if party is None
+            else f"{party} is removed: it held nothing"
+        )
+    if party is None:
+        return f"limit on {limit.in_words}"
+    name = party if record.title in (None, party) else f"{record.title} ({party})"
+    promise = "" if limit.times is None else f"; {times_promise(limit.times)}"
+    return f"{name} may learn {bits_in_words(limit.amount('bits'))} about a record{promise}"
+
+
+def _limit_action(record: LimitRecord) -> tuple[str, dict[str, Any]]:
+    if record.limit is None:
+        return "set_limit", {"whom": record.whom, "bits": "none", "times": "none"}
+    said: dict[str, Any] = {"bits": record.bits, "times": record.times}
+    said |= {} if record.title == record.whom else {"title": record.title}
+    named = {name: value for name, value in said.items() if value is not None}
+    return "set_limit", {"whom": record.whom, **named}
 
 
 # -- approval: whether a custodian has to approve a party's own requests --------------------------
 
 
 def _apply_approval(books: Books, record: ApprovalRecord, entry: Entry) -> Books:
-    if record.party not in books.limits:
+    if record.party not in books.titles:
         raise ValueError(f"there is no party {record.party!r}")
     others = books.approvals - {record.party}
     return replace(books, approvals=others | {record.party} if record.is_required else others)
@@ -373,64 +411,6 @@ def _describe_approval(record: ApprovalRecord) -> str:
 
 def _approval_action(record: ApprovalRecord) -> tuple[str, dict[str, Any]]:
     return "set_approval", {"name": record.party, "is_required": record.is_required}
-
-
-# -- renamed: a party is called by another name ---------------------------------------------------
-
-
-def _apply_renamed(books: Books, record: RenamedRecord, entry: Entry) -> Books:
-    if record.party not in books.limits:
-        raise ValueError(f"there is no party {record.party!r}")
-    taken = books.aliases.get(record.name, record.name)
-    if taken != record.party and (taken in books.limits or record.name in books.aliases):
-        raise ValueError(f"{record.name!r} is another party")
-    others = {name: party for name, party in books.aliases.items() if name != record.name}
-    return replace(books, aliases=others | {record.name: record.party})
-
-
-def _describe_renamed(record: RenamedRecord) -> str:
-    return f"{record.party} is called {record.name} from now on"
-
-
-def _renamed_action(record: RenamedRecord) -> tuple[str, dict[str, Any]]:
-    return "rename_party", {"name": record.party, "new_name": record.name}
-
-
-# -- policy: limits on coalitions, in the place of those before -----------------------------------
-
-
-def _apply_policy(books: Books, record: PolicyRecord, entry: Entry) -> Books:
-    policy = record.policy
-    limits = books.limits | policy.newcomers | books.limits  # a party's own limit holds
-    return replace(books, limits=limits).with_policy(policy)
-
-
-def _check_policy(replay: Replay, after: Books, record: PolicyRecord) -> Iterator[str]:
-    for books in after.by_cohort:
-        replay.look_at(books.cohort.number)
-        yield from _check_policy_in(replay, books)
-
-
-def _check_policy_in(replay: Replay, after: Books) -> Iterator[str]:
-    """What is wrong with a policy in a cohort; what coalitions hold there is proved anew."""
-    account, intents = after.empty_account, [*after.intents.values()]
-    for number, intent in enumerate(intents):
-        account, _ = intent.prove_after(account, intents[:number])
-    replay.account = account
-    for coalition, limit in after.all_limits.limits_among(after.holders).items():
-        held = account.upper_bits(coalition)
-        if held > limit + SAME:
-            name = " + ".join(sorted(coalition))
-            yield f"it limits {name} to {bits_in_words(limit)}, which held {held:.6f} already"
-    yield from _caps_too_low(replay, after, after.all_limits.caps_among(after.holders))
-
-
-def _describe_policy(record: PolicyRecord) -> str:
-    return f"limits on coalitions: {record.policy.in_words}"
-
-
-def _policy_action(record: PolicyRecord) -> tuple[str, dict[str, Any]]:
-    return "set_collusion", {"limits": [limit.as_dict() for limit in record.policy.limits]}
 
 
 # -- intent: a release, recorded before its first letter is drawn ---------------------------------
@@ -465,9 +445,7 @@ def _read_intent(books: Books, record: IntentRecord, entry: Entry) -> Intent:
         transition,
         draw,
         next_past(books.cohort.past, draw, transition.next_state),
-        books.limits[record.party],
-        books.own_limit(record.party),
-        books.policy,
+        books.limits,
         len(books.cohorts),
     )
 
@@ -516,9 +494,7 @@ def _apply_copy(books: Books, record: CopyRecord, entry: Entry) -> Books:
         entry=entry,
         record=record,
         request=request,
-        party_limit=books.limits[record.party],
-        own_limit=books.own_limit(record.party),
-        policy=books.policy,
+        limits=books.limits,
         n_cohorts=len(books.cohorts),
         delivery=None,
         digest=None,
@@ -659,24 +635,10 @@ KINDS: dict[str, EntryKind[Any]] = {
         EntryKind(FIRST_KIND, CreatedRecord, _apply_created, _describe_created),
         EntryKind("cohort", JoinedRecord, _apply_cohort, _describe_cohort, _check_cohort),
         EntryKind(
-            "party", PartyRecord, _apply_party, _describe_party, _check_party, action=_party_action
-        ),
-        EntryKind(
-            "removed", RemovedRecord, _apply_removed, _describe_removed, action=_removed_action
+            "limit", LimitRecord, _apply_limit, _describe_limit, _check_limit, action=_limit_action
         ),
         EntryKind(
             "approval", ApprovalRecord, _apply_approval, _describe_approval, action=_approval_action
-        ),
-        EntryKind(
-            "renamed", RenamedRecord, _apply_renamed, _describe_renamed, action=_renamed_action
-        ),
-        EntryKind(
-            "policy",
-            PolicyRecord,
-            _apply_policy,
-            _describe_policy,
-            _check_policy,
-            action=_policy_action,
         ),
         EntryKind(
             "intent",

@@ -13,30 +13,26 @@ from warnings import warn
 
 from tacit.auditing import Audit, audit
 from tacit.errors import InvalidInputError, KeyFileError
-from tacit.information.laws import as_cap, as_positive_bits
-from tacit.policy import Group, Limit, Policy
+from tacit.information.laws import as_positive_bits
+from tacit.limits import Bound, Limit, Whom, as_times, find, replaced
 from tacit.problem import MEAN, Costs
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.solvers import Progress as DesignProgress
 from tacit.solvers import work_done
 from tacit.storage import locked
-from tacit.study.books.books import Books, Erasure, Intent, Request, compose
+from tacit.study.books.books import Books, Erasure, Intent, Request
 from tacit.study.books.records import (
     FIRST_COHORT,
     NO_LEVELS,
     ApprovalRecord,
     ClosedRecord,
     Measure,
-    PartyRecord,
-    PolicyRecord,
     Record,
-    RemovedRecord,
-    RenamedRecord,
 )
 from tacit.study.digest_keys import DigestKeys
 from tacit.study.disclosures import list_variables, shown_disclosures
-from tacit.study.entry_kinds import describe_entry, log_entry, read_around, refuse_removal
+from tacit.study.entry_kinds import describe_entry, log_entry, read_around
 from tacit.study.erasure import (
     ErasureReport,
     ListedRecords,
@@ -85,22 +81,19 @@ from tacit.study.reports.statement import PartyStatement, read_statement
 from tacit.study.reports.status import (
     SmallCell,
     StudyStatus,
-    caps_below_own,
-    caps_too_high,
     limits_below_own,
     limits_too_high,
     read_status,
     reset_remarks,
     small_cells,
     table_remarks,
-    too_high,
 )
 from tacit.study.requests.plan import (
     LimitMeaning,
     LimitPlan,
     explain_limit,
     make_plans,
-    missing_cap,
+    missing_times,
 )
 from tacit.study.requests.quote import (
     COMPARE_WORK,
@@ -114,14 +107,11 @@ from tacit.study.requests.surface import RequestSurface, trace_requests
 from tacit.study.setup.creation import Plan, create_study
 from tacit.study.setup.limits import (
     UNCHANGED,
+    changed_limit,
+    check_limits,
     check_max_error,
-    check_policy,
     check_text,
-    newcomer_remarks,
-    refuse_below,
-    refuse_cap_below,
 )
-from tacit.study.setup.names import check_new_names
 from tacit.study.verification.verify import Verification, verify_study
 from tacit.tables import Attribute, Cells, Column, Declaration, Question
 from tacit.tables.delivery.engine import Records
@@ -175,7 +165,6 @@ class Study:
         private: str | Column | Sequence[str | Column],
         external: str | Column | Sequence[str | Column] = (),
         everyone: float | None = None,
-        limits: Sequence[Limit] = (),
         public_id: bool = False,
         organisation: str | None = None,
         memory: int = 64,
@@ -200,7 +189,6 @@ class Study:
             private: attributes, each a ``Column`` or, where every value is a level, its name.
             external: more columns that may be asked for, declared in the same way.
             everyone: limit in bits about one record on all parties together.
-            limits: on other coalitions, as in ``Policy``.
             public_id: whether raw ids may stand in release files.
             organisation: whose table it is, for receipts and reports.
             memory: the most states that a record's past is remembered by.
@@ -222,8 +210,6 @@ class Study:
             data: address of an empty folder for records and states, on a file system that Spark
                 reaches: ``hdfs://...``, ``s3a://...``; by default they are in the study's folder.
         """
-        if everyone is not None:
-            as_positive_bits(everyone, name="everyone")
         plan = Plan(
             table=find_source(table),
             columns=Declaration(
@@ -234,7 +220,7 @@ class Study:
             is_id_public=public_id,
             organisation=organisation,
             memory=memory,
-            policy=Policy(everyone=everyone, limits=limits).rename(compose),
+            everyone=everyone,
             ledger=ledger,
             accept_reset=accept_reset,
             again=again,
@@ -246,11 +232,7 @@ class Study:
         )
         create_study(Path(folder), plan)
         study = cls.open(folder)
-        study.remarks = (
-            *plan.remarks,
-            *table_remarks(study._journal.books),
-            *newcomer_remarks(plan.policy, {}),
-        )
+        study.remarks = (*plan.remarks, *table_remarks(study._journal.books))
         return study
 
     @classmethod
@@ -290,7 +272,7 @@ class Study:
         closed = ", closed" * books.is_closed
         records = sum(cohort.record.records for cohort in books.cohorts)
         return (
-            f"Study({folder!r}: {records:,} records, parties: {len(books.limits)}, "
+            f"Study({folder!r}: {records:,} records, parties: {len(books.titles)}, "
             f"releases: {len(books.releases)}{closed})"
         )
 
@@ -386,77 +368,57 @@ class Study:
         books = self._journal.refresh()
         return books.cohorts[books.releases[number].record.cohort - FIRST_COHORT].n_left
 
-    @property
-    def policy(self) -> Policy:
-        """Limits on coalitions."""
-        return self._journal.refresh().policy
-
     # -- who may learn what -----------------------------------------------------------------
 
-    def set_party(self, name: str, limit: float, *, cap: float | None = None) -> list[Remark]:
-        """Let a party in, or change its limit: bits about one record, over all it ever holds.
+    def set_limit(
+        self,
+        whom: str,
+        bits: float | None = None,
+        times: float | None = None,
+        *,
+        title: str | None = None,
+    ) -> list[Remark]:
+        """Say what some parties may learn about a record, over all that they ever receive.
+
+        What is not named stays as it is; ``inf`` takes an amount away. A party is let in by a limit
+        of its own, and leaves when its bits are taken away, which is refused where it holds
+        something: that stays counted for ever.
 
         Args:
-            name: of the party.
-            limit: bits on average.
-            cap: bits of the worst single answer: after any answer, no combination of levels is
-                more than 2**cap times as likely as before. ``inf`` takes a cap away; ``None``
-                leaves the cap as it is.
+            whom: ``lab-a`` for one party; ``lab-a+lab-b``, ``any 2`` or ``everyone`` for parties
+                that pool what they hold.
+            bits: on average over the records.
+            times: after any answer, no combination of levels is more times as likely as before.
+            title: what a single party is called in lists and on pages.
 
         Returns:
             Remarks for the custodian.
-        """
-        as_positive_bits(limit, name=f"the limit of {name}")
-        if cap is not None:
-            as_cap(cap, name=f"the cap of {name}")
-        party = self.spelling(name)
-
-        def record(books: Books) -> Record | None:
-            self._journal.refuse_closed(books)
-            if party not in books.limits:
-                check_new_names([party], books.known_names)
-            own = frozenset({party})
-            known = books.limits.get(party), books.caps.get(party)
-            kept = known[1] if cap is None else None if cap == inf else float(cap)
-            wanted = Group(limit, own, cap=inf if kept is None else kept)
-            for each in books.by_cohort:
-                refuse_below(wanted, own, each.proved_account)
-                refuse_cap_below(wanted, own, each)
-            is_new = known != (limit, kept)
-            return PartyRecord(party=party, limit=limit, cap=kept) if is_new else None
-
-        is_recorded = self._journal.append("party", record)
-        return [
-            *([] if is_recorded else [UNCHANGED]),
-            *too_high(self._journal.books, {"party": party}, limit),
-            *caps_too_high(
-                self._journal.books,
-                [each for each in self._journal.books.all_limits.limits if each.own_party == party],
-            ),
-            *limits_below_own(self._journal.books, [party]),
-            *caps_below_own(self._journal.books, [party]),
-        ]
-
-    def remove_party(self, name: str) -> list[Remark]:
-        """Remove a party that holds nothing; one that received something stays counted for ever.
 
         Raises:
-            InvalidInputError: it holds something, or a limit on a group names it.
+            InfeasibleError: the limit is below what is held already; nothing was changed.
         """
+        on = Whom.parse(whom)
 
         def record(books: Books) -> Record | None:
             self._journal.refuse_closed(books)
-            party = books.find_party(name)
-            refuse_removal(books, party)
-            return RemovedRecord(party=party)
+            changed = changed_limit(books, on, bits, times, title)
+            is_same = changed.limit == find(books.limits, on)
+            is_same &= changed.title == (None if on.party is None else books.titles.get(on.party))
+            return None if is_same else changed
 
-        self._journal.append("removed", record)
-        return []
+        is_recorded = self._journal.append("limit", record)
+        books = self._journal.books
+        now = find(books.limits, on)
+        return [
+            *([] if is_recorded else [UNCHANGED]),
+            *([] if now is None else limits_too_high(books, [now])),
+            *([] if now is None or on.party is None else limits_below_own(books, [on.party])),
+        ]
 
     def removals(self, name: str) -> int:
         """How many parties of this name were removed: another one of the name is not the same."""
         books = self._journal.refresh()
-        return books.removals.get(books.spell(name), 0)
+        return books.removals.get(name, 0)
 
     def set_approval(self, name: str, *, is_required: bool) -> list[Remark]:
         """Say whether a custodian has to approve what a party asks for by itself.
@@ -473,72 +435,26 @@ class Study:
         is_recorded = self._journal.append("approval", record)
         return [] if is_recorded else [UNCHANGED]
 
-    def rename_party(self, name: str, new_name: str) -> list[Remark]:
-        """Call a party by another name; its earlier names still find it.
-
-        The ledger, receipts, certificates and refusals go on naming it as they did.
-        """
-
-        def record(books: Books) -> Record | None:
-            self._journal.refuse_closed(books)
-            party, called = books.find_party(name), compose(new_name)
-            if books.shown_name(party) == called:
-                return None
-            others = (each for each in books.known_names if books.spell(each) != party)
-            check_new_names([called], others)
-            return RenamedRecord(party=party, name=called)
-
-        is_recorded = self._journal.append("renamed", record)
-        return [] if is_recorded else [UNCHANGED]
-
-    def cap_of(self, party: str) -> float | None:
-        """The cap that was set for a party by itself; ``None`` for none."""
+    def missing_times(self, party: str) -> list[Remark]:
+        """What it means on this table that a party has no limit in times, and one to give it."""
         books = self._journal.refresh()
-        return books.caps.get(books.find_party(party))
+        return missing_times(books, books.find_party(party))
 
-    def missing_cap(self, party: str) -> list[Remark]:
-        """What it means on this table that a party has no cap, and a cap to give it."""
-        books = self._journal.refresh()
-        return missing_cap(books, books.find_party(party))
+    def bound_on(self, whom: str) -> Bound:
+        """What the limit on some parties leaves to them; a party also keeps those around it."""
+        books, on = self._journal.refresh(), Whom.parse(whom)
+        limit = find(books.limits, on)
+        if limit is None:
+            return Bound()
+        return Bound().within(limit) if on.party is None else books.least_on(on.party)
 
-    def set_collusion(self, policy: Policy) -> list[Remark]:
-        """Put limits on coalitions, in the place of those before.
-
-        Returns:
-            Remarks for the custodian.
-        """
-        return self.change_collusion(lambda _: policy)
-
-    def change_collusion(self, change: Callable[[Policy], Policy]) -> list[Remark]:
-        """Make other limits on coalitions out of those that are in force when it is recorded.
-
-        Returns:
-            Remarks for the custodian.
-        """
-        known = self._journal.refresh().limits
-
-        def record(books: Books) -> Record | None:
-            self._journal.refuse_closed(books)
-            policy = change(books.policy).rename(books.spell)
-            check_policy(books, policy)
-            return None if policy == books.policy else PolicyRecord.of_policy(policy)
-
-        is_recorded = self._journal.append("policy", record)
-        return [
-            *([] if is_recorded else [UNCHANGED]),
-            *limits_too_high(self._journal.books),
-            *newcomer_remarks(self._journal.books.policy, known),
-        ]
-
-    def spelling(self, name: str) -> str:
-        """The name of a party as it is recorded, or as it would be."""
-        return self._journal.refresh().spell(name)
-
-    def explain_limit(self, bits: float, *, cap: float = inf) -> list[LimitMeaning]:
-        """How well each attribute could be told within a limit, and cap, of one party."""
-        as_positive_bits(bits, name="the limit")
-        as_cap(cap, name="the cap")
-        return explain_limit(self._journal.refresh(), bits, cap)
+    def explain_limit(self, bits: float, times: float = inf) -> list[LimitMeaning]:
+        """How well each attribute could be told within a limit."""
+        if bits < inf:
+            as_positive_bits(bits, name="the limit")
+        if times < inf:
+            as_times(times, name="the limit")
+        return explain_limit(self._journal.refresh(), bits, times)
 
     def plan(
         self,
@@ -548,8 +464,8 @@ class Study:
         correct: float | None = None,
         parties: int = 0,
         limit: float | None = None,
-        cap: float | None = None,
-        policy: Policy | None = None,
+        times: float | None = None,
+        limits: Sequence[Limit] = (),
     ) -> LimitPlan:
         """What limits would buy, before they are set. Records and spends nothing.
 
@@ -562,13 +478,12 @@ class Study:
             correct: a share of right answers, to find the bits that each request needs for it.
             parties: how many new parties take the requests in turn, each once or more.
             limit: of each of them; by default an equal share of the limits on coalitions.
-            cap: bits that the worst single answer of a party may have; where the policy has a
-                smaller cap on everybody who asks, that counts.
-            policy: limits on coalitions; by default those in force.
+            times: the same in times; where a limit on everybody who asks is smaller, that counts.
+            limits: in the place of those in force on the same coalitions.
         """
         books = self._journal.refresh()
-        if policy is not None:
-            check_policy(books, policy)
+        planned = replaced(books.limits, *limits)
+        check_limits(books, planned)
 
         def read(books: Books) -> list[Question]:
             columns = (self._question(books, each, None) for each in asked)
@@ -580,8 +495,8 @@ class Study:
             correct=correct,
             parties=parties,
             limit=limit,
-            cap=cap,
-            policy=books.policy if policy is None else policy,
+            times=times,
+            limits=planned,
         )
 
     # -- asking -----------------------------------------------------------------------------
@@ -1155,7 +1070,7 @@ class Study:
         """
         books = self._journal.refresh().look_at(cohort)
         return audit(
-            books.audited_scheme,
+            books.scheme(books.proved_account),
             about=list(list_variables(books)),
             table_records=int(books.counts.sum()),
             records=records,

@@ -40,7 +40,7 @@ def tail_of(suggestions: Sequence[Suggestion], given: Given) -> str:
     spelled = _spelled(suggestions, given)
     if not spelled:
         return ""
-    is_one_step = {each.action for each in suggestions} <= {"set_party", "change_collusion"}
+    is_one_step = {each.action for each in suggestions} == {"set_limit"}
     if is_one_step or len(spelled) == 1:
         return f" with {' and '.join(spelled)}"
     if all(each.startswith("--") for each in spelled):  # the message has named the choices
@@ -96,33 +96,24 @@ def _request(arguments: Mapping[str, Any], given: Given) -> list[str]:
     return words + (["--again"] if arguments.get("again") else [])
 
 
-def _party_add(arguments: Mapping[str, Any], given: Given) -> str:
-    words = ["tacit", "party", "add", _folder(given), arguments["name"], "--limit"]
-    line = f"{command_line(*words)} {_bits(arguments.get('limit'))}"
-    if "cap" in arguments:
-        return f"{line} --cap {_bits(arguments['cap'])}"
-    return line
+def _set_limit(arguments: Mapping[str, Any], given: Given) -> str:
+    line = command_line("tacit", "limit", _folder(given), arguments["whom"])
+    for name in ("bits", "times"):
+        if name in arguments:
+            line += f" --{name} {_amount(arguments[name], name)}"
+    return f"{line} --title {command_line(arguments['title'])}" if "title" in arguments else line
 
 
-def _bits(bits: float | str | None) -> str:
-    """Bits as they are typed; a word for them where somebody has to choose."""
-    if isinstance(bits, str):  # none, for no limit
-        return bits
-    return "BITS" if bits is None else f"{bits:.12g}"
-
-
-def _party_remove(arguments: Mapping[str, Any], given: Given) -> str:
-    return command_line("tacit", "party", "remove", _folder(given), arguments["name"])
+def _amount(amount: float | str | None, name: str = "bits") -> str:
+    """Bits or times as they are typed; a word for them where somebody has to choose."""
+    if isinstance(amount, str):  # none, for no limit
+        return amount
+    return name.upper() if amount is None else f"{amount:.12g}"
 
 
 def _party_approval(arguments: Mapping[str, Any], given: Given) -> str:
     setting = "on" if arguments["is_required"] else "off"
     return command_line("tacit", "party", "approval", _folder(given), arguments["name"], setting)
-
-
-def _party_rename(arguments: Mapping[str, Any], given: Given) -> str:
-    names = arguments["name"], arguments["new_name"]
-    return command_line("tacit", "party", "rename", _folder(given), *names)
 
 
 def _close(_: Mapping[str, Any], given: Given) -> str:
@@ -136,49 +127,6 @@ def _erase(arguments: Mapping[str, Any], given: Given) -> str:
     words += ["--ids", arguments["ids"]] if "ids" in arguments else []
     words += ["--skip-unknown"] if arguments.get("skip_unknown") else []
     return command_line(*words, *(["--dry-run"] if arguments.get("dry_run") else []))
-
-
-def _collusion_set(arguments: Mapping[str, Any], given: Given) -> str | None:
-    options = [word for limit in arguments["limits"] for word in _limit_option(limit)]
-    if not options:  # limits of kinds that have no option of their own
-        return None
-    return command_line("tacit", "collusion", "set", _folder(given), *options)
-
-
-def _collusion_recorded(arguments: Mapping[str, Any], given: Given) -> str | None:
-    limits = arguments["limits"]
-    options = [word for limit in limits for word in _limit_option(limit, _recorded(limit))]
-    words = ["tacit", "collusion", "set", _folder(given), *options]
-    return command_line(*words) if options else None
-
-
-def _recorded(limit: Mapping[str, Any]) -> str:
-    """The bits and the cap of a limit, as they are typed."""
-    amounts = [] if limit["bits"] is None else [_bits(limit["bits"])]
-    return ",".join([*amounts, *([f"cap={_bits(limit['cap'])}"] if "cap" in limit else [])])
-
-
-def _everyone_option(amount: str) -> list[str]:
-    option = "--everyone-cap" if amount.startswith("cap=") else "--everyone"
-    return [option, amount.removeprefix("cap=")]
-
-
-def _limit_option(limit: Mapping[str, Any], amount: str | None = None) -> list[str]:
-    """The options that set a limit; none for kinds that have no option of their own.
-
-    Without an amount, a word for the bits, or for the cap where that is to be raised.
-    """
-    if amount is None:
-        amount = "cap=BITS" if limit.get("raised") == "cap" else "BITS"
-    match limit["kind"]:
-        case "everyone":
-            return [word for part in amount.split(",") for word in _everyone_option(part)]
-        case "sizes":
-            return ["--any", f"{limit['size']}={amount}"]
-        case "groups":
-            return ["--group", f"{','.join(limit['members'])}={amount}"]
-        case _:
-            return []
 
 
 def _verify(arguments: Mapping[str, Any], given: Given) -> str:
@@ -199,7 +147,7 @@ def _audit_parties(arguments: Mapping[str, Any], given: Given) -> str:
 def _what_if(arguments: Mapping[str, Any], given: Given) -> str:
     words = ["tacit", "what-if", *_request(arguments, given)]
     for name in ("limit", "everyone"):
-        words += [f"--{name}", _bits(arguments[name])] if name in arguments else []
+        words += [f"--{name}", _amount(arguments[name])] if name in arguments else []
     return command_line(*words)
 
 
@@ -212,13 +160,10 @@ def _plan(arguments: Mapping[str, Any], given: Given) -> str:
     if "correct" in arguments:
         words += ["--correct", f"{100 * arguments['correct']:g}"]
     words += ["--parties", arguments["parties"]] if arguments.get("parties") else []
-    for name in ("limit", "cap", "everyone"):
-        words += [f"--{name}", _bits(arguments[name])] if name in arguments else []
-    sizes, caps = arguments.get("sizes", {}), arguments.get("size_caps", {})
-    for size in dict.fromkeys((*sizes, *caps)):
-        bits = [_bits(sizes[size])] if size in sizes else []
-        cap = [f"cap={_bits(caps[size])}"] if size in caps else []
-        words += ["--any", f"{size}={','.join([*bits, *cap])}"]
+    for option, name in (("bits", "limit"), ("times", "times")):
+        words += [f"--{option}", _amount(arguments[name])] if name in arguments else []
+    for whom, bits in arguments.get("limits", {}).items():
+        words += ["--limit", f"{whom}={_amount(bits)}"]
     return command_line(*words)
 
 
@@ -266,7 +211,7 @@ def _extend(arguments: Mapping[str, Any], given: Given) -> str:
 
 
 def _go_on(_: Mapping[str, Any], __: Given) -> str:
-    return "--accept-rollback of tacit release, extend, party add, collusion set, erase and close"
+    return "--accept-rollback of tacit release, extend, limit, erase and close"
 
 
 def _crosstab(arguments: Mapping[str, Any], _: Given) -> str:
@@ -275,14 +220,13 @@ def _crosstab(arguments: Mapping[str, Any], _: Given) -> str:
 
 _COMMANDS: dict[str, Callable[[Mapping[str, Any], Given], str | None]] = {
     "audit": _audit,
-    "change_collusion": _collusion_set,
     "create": _init,
     "crosstab": _crosstab,
     "destroy_key": _close,
     "erase": _erase,
     "estimate": _estimate,
     "extend": _extend,
-    "limits": _look("policy"),
+    "limits": _look("limit"),
     "link": _link,
     "log": _look("log"),
     "open": _go_on,
@@ -290,14 +234,11 @@ _COMMANDS: dict[str, Callable[[Mapping[str, Any], Given], str | None]] = {
     "quote": _quote,
     "receipt": _receipt,
     "release": _release,
-    "remove_party": _party_remove,
-    "rename_party": _party_rename,
     "report": _look("report", "--html", "report.html"),
     "restore": _restore,
     "risk": _audit_parties,
     "set_approval": _party_approval,
-    "set_collusion": _collusion_recorded,
-    "set_party": _party_add,
+    "set_limit": _set_limit,
     "status": _look("status"),
     "token": _token,
     "trace_surface": _what_if,

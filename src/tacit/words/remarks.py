@@ -37,7 +37,7 @@ def _fill(sentence: str) -> Callable[..., str]:
 
 
 def _counted_bits(bits: float) -> str:
-    from tacit.policy import bits_in_words
+    from tacit.information.laws import bits_in_words
 
     return bits_in_words(bits)
 
@@ -46,15 +46,13 @@ def _limit_too_high(
     *,
     bits: float,
     entropy_bits: float,
-    party: str | None = None,
-    limited_by: str = "",
+    limited_by: str,
     cohort: int | None = None,
 ) -> str:
-    whose = f"on {limited_by}" if party is None else f"of {party}"
     where = "" if cohort is None else f" in cohort {cohort}"
     return (
-        f"the limit {whose}, {_counted_bits(bits)}, protects nothing{where}: a record has only "
-        f"{entropy_bits:.4f} bits to learn"
+        f"the limit on {limited_by}, {_counted_bits(bits)}, protects nothing{where}: a record has "
+        f"only {entropy_bits:.4f} bits to learn"
     )
 
 
@@ -66,10 +64,10 @@ def _limit_below_own(*, limited_by: str, bits: float, parties: list[str]) -> str
     )
 
 
-def _cap_below_own(*, limited_by: str, cap: float, parties: list[str]) -> str:
+def _cap_below_own(*, limited_by: str, times: float, parties: list[str]) -> str:
     whom = "each of them" if len(parties) > 1 else parties[0]
     return (
-        f"the cap on {limited_by}, {_counted_bits(cap)}, is below the own cap of "
+        f"the limit on {limited_by}, {times:,.12g} times, is below the own limit of "
         f"{', '.join(parties)} and holds for {whom}, too"
     )
 
@@ -92,7 +90,7 @@ def _unfollowed(*, coalitions: list[str]) -> str:
 
 
 def _loose_caps(*, coalitions: int, most: str, slack: float) -> str:
-    from tacit.policy import times_in_words
+    from tacit.information.laws import times_in_words
 
     whose = f"the worst answer of {most}" if coalitions == 1 else f"{coalitions} worst answers"
     worst = "" if coalitions == 1 else f", most for {most}"
@@ -103,39 +101,30 @@ def _loose_caps(*, coalitions: int, most: str, slack: float) -> str:
 
 
 def _no_cap(
-    *, party: str, cap: float, lost: float, around: float | None = None, limited_by: str = ""
+    *, party: str, times: float, lost: float, around: float | None = None, limited_by: str = ""
 ) -> str:
-    from tacit.policy import cap_in_words
+    from tacit.limits import times_promise
 
-    beside = "" if around is None else f" beside that of {_counted_bits(around)} on {limited_by}"
+    beside = "" if around is None else f" beside that of {around:,.12g} times on {limited_by}"
     return (
-        f"{party} has no cap{beside}: with --cap {cap:g}, {cap_in_words(cap)}, and no answer is "
-        "90 % sure of a level that fewer than half of the records have; it costs at most "
-        f"{100 * lost:.1f} of 100 right answers about an attribute"
+        f"{party} has no limit in times{beside}: with --times {times:g}, {times_promise(times)}, "
+        "and no answer is 90 % sure of a level that fewer than half of the records have; it costs "
+        f"at most {100 * lost:.1f} of 100 right answers about an attribute"
     )
 
 
-def _cap_reached(*, coalition: str, cap: float, limited_by: str) -> str:
+def _cap_reached(*, coalition: str, times: float, limited_by: str) -> str:
     on = "" if limited_by == coalition else f" on {limited_by}"
     return (
-        f"the worst answer of {coalition} would be at the cap{on} of {_counted_bits(cap)} while "
+        f"the worst answer of {coalition} would be at the limit{on} of {times:,.12g} times while "
         "bits are left: later requests may be refused for it"
     )
 
 
-def _cap_too_high(*, limited_by: str, cap: float, most_bits: float) -> str:
-    from tacit.policy import times_in_words
-
+def _cap_too_high(*, limited_by: str, times: float, most_times: float) -> str:
     return (
-        f"the cap on {limited_by}, {_counted_bits(cap)}, protects nothing: no answer makes a "
-        f"combination of levels more than {times_in_words(most_bits)} times as likely"
-    )
-
-
-def _party_let_in(*, party: str, bits: float) -> str:
-    return (
-        f"{party} is new and let in with its group's limit of {_counted_bits(bits)}: "
-        "give it its own"
+        f"the limit on {limited_by}, {times:,.12g} times, protects nothing: no answer makes a "
+        f"combination of levels more than {most_times:,.6g} times as likely"
     )
 
 
@@ -487,7 +476,6 @@ _WORDS: dict[str, Callable[..., str]] = {
         "is not by this study's key"
     ),
     "paper_unsealed": _fill("{paper} carries no seal: it was only compared with the ledger"),
-    "party_let_in": _party_let_in,
     "proved_within": _fill("release {release} is proved to be within {gap:.1e} of the best only"),
     "records_erased": _as_in_papers("records_erased"),
     "released_after_close": _fill("release {release} was not there when the study was closed"),

@@ -74,7 +74,7 @@ def scene(tmp_path: Path, ledger: str) -> Scene:
     place.mkdir()
     with make_clinic(place, ledger) as study:
         for party in ("lab-a", "lab-b"):
-            study.set_party(party, 0.3)
+            study.set_limit(party, 0.3)
         for number in range(3):
             study.release("lab-b", "age", out=place / "lab-b.csv", bits=(number + 1) / 64)
     os.utime(place / "patients.csv", (0, 0))

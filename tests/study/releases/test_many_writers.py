@@ -10,11 +10,11 @@ from time import monotonic
 
 import pytest
 
-from tacit.scheme import Policy
+from tacit.limits import Limit
 from tacit.study import StudyStatus
 from tacit.study.books.records import CopyRecord, DeliveredRecord, IntentRecord
 from tests.processes import forks
-from tests.study.clinic import entries_of, make_clinic, releases_of
+from tests.study.clinic import entries_of, make_clinic, releases_of, set_limits
 from tests.study.requesting import PARTIES, PARTY_BITS, fire
 
 WRITERS = 8
@@ -25,7 +25,11 @@ PATIENCE = 600
 SAME_BITS = 1e-9
 """A bound on what a party holds counts the roundings of releases to others, too."""
 
-POLICY = Policy(everyone=0.04, groups={PARTIES[:2]: 0.06, PARTIES[2:4]: 0.06})
+LIMITS = [
+    Limit("everyone", 0.04),
+    Limit("+".join(sorted(PARTIES[:2])), 0.06),
+    Limit("+".join(sorted(PARTIES[2:4])), 0.06),
+]
 
 
 @pytest.mark.slow
@@ -33,8 +37,8 @@ def test_nobody_overspends_or_waits_forever(tmp_path: Path, ledger: str) -> None
     folder = tmp_path / "clinic"
     with make_clinic(tmp_path, ledger) as study:
         for party in PARTIES:
-            study.set_party(party, PARTY_BITS)
-        study.set_collusion(POLICY)
+            study.set_limit(party, PARTY_BITS)
+        set_limits(study, LIMITS)
         outcomes = fire_all(folder)
         assert set(outcomes) == {"receipt", "refused"}, outcomes
         assert outcomes.total() == WRITERS * REQUESTS
@@ -101,7 +105,7 @@ def assert_every_intent_is_counted_once(folder: Path, status: StudyStatus) -> No
 def test_the_helpers_notice_overspending_and_spending_twice(tmp_path: Path) -> None:
     with make_clinic(tmp_path, everyone=0.3) as study:
         for party in PARTIES[:2]:
-            study.set_party(party, 0.3)
+            study.set_limit(party, 0.3)
             study.release(party, "age", out=tmp_path / "a.csv", bits=0.1)
         status = study.status()
         assert_no_limit_is_exceeded(status)

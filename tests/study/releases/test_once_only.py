@@ -74,7 +74,7 @@ def test_a_repeat_after_everything_else_was_lost_or_moved_on(study: Study, tmp_p
 
 def test_requests_that_ask_for_the_same_are_one(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         first = study.release("lab-a", sql="age > 65", out=tmp_path / "a.csv", bits=0.1)
         same = study.release("lab-a", sql="NOT age <= 65", out=tmp_path / "b.csv", bits=0.1)
         by_name = study.release("lab-a", "smoker", out=tmp_path / "c.csv", bits=0.1)
@@ -92,8 +92,8 @@ def test_another_party_question_measure_or_limit_is_another_request(
 ) -> None:
     asked = {"party": "lab-a", "asked": "age", "bits": 0.05, "utility": "hamming"}
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.4)
-        study.set_party("lab-b", 0.4)
+        study.set_limit("lab-a", 0.4)
+        study.set_limit("lab-b", 0.4)
         numbers = [
             study.release(**(asked | change), out=tmp_path / "a.csv").entry  # type: ignore[arg-type]
             for change in ({}, other)
@@ -170,7 +170,7 @@ def test_pseudonyms_are_a_partys_own_and_stay(study: Study, tmp_path: Path) -> N
 
 def test_public_ids_are_the_tables_own_and_sorted(tmp_path: Path, ledger: str) -> None:
     with make_clinic(tmp_path, ledger, public_id=True) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         study.release("lab-a", "age", out=tmp_path / "a.csv")
     ids = sorted(patient for patient, *_ in read_patients(tmp_path / "patients.csv"))
     assert [record for record, _ in read_release(tmp_path / "a.csv")[1]] == ids
@@ -185,7 +185,7 @@ def test_nothing_of_the_sources_order_survives(tmp_path: Path, public_id: bool) 
     patients = read_patients(write_patients(here / "patients.csv"))
     write_rows(there / "patients.csv", patients[::-1])
     with make_clinic(here, public_id=public_id) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         study.release("lab-a", "age", out=here / "a.csv")
     with make_clinic(there, public_id=public_id):
         pass
@@ -207,7 +207,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("large")
     with make_clinic(place, n_records=N_DRAWS, public_id=True, external=["outcome"]) as study:
         for party in ("lab-a", "lab-b"):
-            study.set_party(party, 0.7)
+            study.set_limit(party, 0.7)
         study.release("lab-a", "age", out=place / "0.csv", bits=0.3)
         study.release("lab-b", ("diagnosis", "smoker"), out=place / "1.csv", bits=0.4)
         study.release("lab-a", "outcome", out=place / "2.csv", bits=0.1)
@@ -326,7 +326,7 @@ def test_copies_draw_the_same_for_the_same_table_and_nothing_alike_for_another(
     for copy, (party, question) in zip(copies, asked, strict=True):
         shutil.copytree(large / "clinic", copy)
         with Study.open(copy) as study:
-            study.set_party(party, 0.8)  # another entry, at another time
+            study.set_limit(party, 0.8)  # another entry, at another time
             study.release(party, question, out=copy.with_suffix(".csv"), bits=0.1)
     here, there, _, nowhere = (intents_of(copy)[-1] for copy in copies)
     assert here.hash != there.hash

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInputError
-from tacit.information.laws import bits_down, bits_up
-from tacit.policy import limit_in_words
+from tacit.information.laws import bits_down, bits_up, limit_in_words
 from tacit.remark import Remark
 from tacit.study import Certificate, verify_study
 from tacit.study.reports.receipts import certificate_path, value_in_words, worth_in_words
@@ -78,7 +77,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study with a release of an external column, and its papers, which say so."""
     place = tmp_path_factory.mktemp("told")
     with make_clinic(place, external=["outcome"]) as study:
-        study.set_party("lab", 0.9)
+        study.set_limit("lab", 0.9)
         released = study.release("lab", "outcome", bits=0.3, out=place / "lab.csv")
         receipt = study.receipt(released.entry)
         receipt.write(place / "receipt.json")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ from flint import arb
 from tacit import Costs
 from tacit.cli import run
 from tacit.errors import InfeasibleError, InvalidInputError, UnconvergedError
+from tacit.limits import Limit
 from tacit.remark import Remark
-from tacit.scheme import Policy
 from tacit.solvers import work_done
 from tacit.study import Study, StudyStatus
 from tacit.study.books.records import IntentRecord
@@ -49,38 +50,35 @@ WISHES: tuple[dict[str, object], ...] = (
 )
 
 
+WHOM = (*PARTIES, "everyone", "any 1", "any 2", "any 3", "lab-a+lab-b")
+
+
 class Custodian:
     """Does something at random, and knows the limits that stand."""
 
     def __init__(self, study: Study, seed: int) -> None:
         self.study = study
         self.rng = np.random.default_rng(seed)
-        self.limits: dict[str, float] = {}
-        self.policy = Policy()
+        self.limits: dict[str, Limit] = {}
 
     def bits(self, low: float, high: float) -> float:
         return round(float(self.rng.uniform(low, high)), 4)
 
-    def set_party(self) -> None:
-        party, limit = str(self.rng.choice(PARTIES)), self.bits(0.05, 0.4)
-        self.study.set_party(party, limit)
-        self.limits[party] = limit
-
-    def set_collusion(self) -> None:
-        policy = Policy(
-            everyone=self.bits(0.2, 0.8) if self.rng.random() < 0.5 else None,
-            sizes={n: self.bits(0.2, 0.6) for n in (1, 2, 3) if self.rng.random() < 0.4},
-            groups={PARTIES[:2]: self.bits(0.2, 0.5)} if self.rng.random() < 0.5 else {},
-        )
-        self.study.set_collusion(policy)
-        self.policy = policy
+    def set_limit(self) -> None:
+        """On somebody, or taken away from a coalition."""
+        whom = str(self.rng.choice(WHOM))
+        bits = self.bits(0.05, 0.4) if whom in PARTIES else self.bits(0.2, 0.8)
+        if whom in self.limits and whom not in PARTIES and self.rng.random() < 0.3:
+            self.study.set_limit(whom, inf)
+            del self.limits[whom]
+            return
+        self.study.set_limit(whom, bits)
+        self.limits[whom] = Limit(whom, bits)
 
     def act(self, out: Path) -> None:
         chance = self.rng.random()
-        if chance < 0.1:
-            self.set_party()
-        elif chance < 0.25:
-            self.set_collusion()
+        if chance < 0.25:
+            self.set_limit()
         else:
             self.release(out)
 
@@ -103,8 +101,8 @@ def test_no_coalition_ever_exceeds_its_limit(tmp_path: Path, seed: int) -> None:
     with make_clinic(tmp_path, external=["outcome"], memory=(1, 3, 8)[seed % 3]) as study:
         custodian = Custodian(study, seed)
         for party in PARTIES:
-            study.set_party(party, 0.3)
-            custodian.limits[party] = 0.3
+            study.set_limit(party, 0.3)
+            custodian.limits[party] = Limit(party, 0.3)
         n_acts = 0
         while len(releases_of(folder)) < 6 and n_acts < 20:
             n_acts += 1
@@ -113,14 +111,15 @@ def test_no_coalition_ever_exceeds_its_limit(tmp_path: Path, seed: int) -> None:
                 custodian.act(tmp_path / "out.csv")
             except InfeasibleError:
                 assert len(entries_of(folder)) == n_entries
-        assert_within_limits(folder, custodian.limits, custodian.policy)
+        assert_within_limits(folder, custodian.limits.values())
         assert_bounds_hold(study.status(), folder)
         assert study.verify().problems == ()
 
 
-def assert_within_limits(folder: Path, limits: dict[str, float], policy: Policy) -> None:
+def assert_within_limits(folder: Path, limits: Iterable[Limit]) -> None:
+    in_force = list(limits)
     for coalition in coalitions(PARTIES):
-        assert exact_bits(folder, coalition).upper() < limit_on(coalition, limits, policy)
+        assert exact_bits(folder, coalition).upper() < limit_on(coalition, in_force)
 
 
 def assert_bounds_hold(status: StudyStatus, folder: Path) -> None:
@@ -134,17 +133,11 @@ def assert_bounds_hold(status: StudyStatus, folder: Path) -> None:
 
 def test_the_helper_notices_a_limit_that_is_exceeded(sqlite_study: Study, tmp_path: Path) -> None:
     sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.2)
-    limits = dict.fromkeys(PARTIES, 0.3)
-    assert_within_limits(tmp_path / "clinic", limits, Policy())
-    for policy in (
-        Policy(everyone=0.19),
-        Policy(sizes={2: 0.19}),
-        Policy(groups={PARTIES: 0.19}),
-    ):
+    limits = [Limit(party, 0.3) for party in PARTIES]
+    assert_within_limits(tmp_path / "clinic", limits)
+    for whom in ("everyone", "any 2", "+".join(PARTIES), "lab-a"):
         with pytest.raises(AssertionError):
-            assert_within_limits(tmp_path / "clinic", limits, policy)
-    with pytest.raises(AssertionError):
-        assert_within_limits(tmp_path / "clinic", limits | {"lab-a": 0.19}, Policy())
+            assert_within_limits(tmp_path / "clinic", [*limits, Limit(whom, 0.19)])
 
 
 def test_the_helper_notices_a_wrong_bound(sqlite_study: Study, tmp_path: Path) -> None:
@@ -160,16 +153,16 @@ def test_the_helper_notices_a_wrong_bound(sqlite_study: Study, tmp_path: Path) -
 def test_information_is_accounted_alike(tmp_path: Path) -> None:
     """The engine's own letters, more or fewer than were asked for."""
     with make_clinic(tmp_path, private=["diagnosis", "smoker"]) as study:
-        study.set_collusion(Policy(everyone=0.3))
+        study.set_limit("everyone", 0.3)
         for party in PARTIES:
-            study.set_party(party, 0.2)
+            study.set_limit(party, 0.2)
         study.release(
             "lab-a", "smoker", out=tmp_path / "a.csv", utility="information", accept=["disclosure"]
         )
         study.release("lab-b", "diagnosis", out=tmp_path / "b.csv", bits=0.1)
         assert_bounds_hold(study.status(), tmp_path / "clinic")
-    limits = dict.fromkeys(PARTIES, 0.2)
-    assert_within_limits(tmp_path / "clinic", limits, Policy(everyone=0.3))
+    limits = [Limit(party, 0.2) for party in PARTIES]
+    assert_within_limits(tmp_path / "clinic", [*limits, Limit("everyone", 0.3)])
 
 
 def test_information_that_ran_out_of_time_is_released_with_its_bound(
@@ -179,7 +172,7 @@ def test_information_that_ran_out_of_time_is_released_with_its_bound(
     monkeypatch.setattr("tacit.study.requests.draft._MOST_WORK", MOST_WORK)
     monkeypatch.setattr("tacit.study.proofs.claims._WORK", 1e-9)
     with make_clinic(tmp_path, external=["outcome"]) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         quoted = study.quote("lab-a", "outcome", utility="information")
         assert quoted.bound is not None
         assert quoted.value < quoted.bound <= 0.4
@@ -196,7 +189,7 @@ def test_information_that_ran_out_of_time_is_released_with_its_bound(
         again = study.quote("lab-a", "outcome", utility="information")
         assert "out_of_time" in [remark.code for remark in again.remarks]
         assert study.verify().problems == ()
-    assert_within_limits(tmp_path / "clinic", dict.fromkeys(PARTIES, 0.4), Policy())
+    assert_within_limits(tmp_path / "clinic", [Limit(party, 0.4) for party in PARTIES])
 
 
 def test_no_time_at_all_is_no_reason_to_refuse_and_is_named_where_nothing_was_found(
@@ -205,7 +198,7 @@ def test_no_time_at_all_is_no_reason_to_refuse_and_is_named_where_nothing_was_fo
     monkeypatch.setattr("tacit.study.requests.draft._MOST_WORK", 1e-9)
     monkeypatch.setattr("tacit.study.proofs.claims._WORK", 1e-9)
     with make_clinic(tmp_path, external=["outcome"]) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         quoted = study.quote("lab-a", "outcome", utility="information")
         assert "out_of_time" in [remark.code for remark in quoted.remarks]
         assert quoted.value > 0.01
@@ -233,7 +226,7 @@ def test_a_slow_machine_releases_the_same(tmp_path: Path, monkeypatch: pytest.Mo
     for name in ("quick", "slow"):
         (tmp_path / name).mkdir()
         with make_clinic(tmp_path / name) as study:
-            study.set_party("lab-a", 0.4)
+            study.set_limit("lab-a", 0.4)
             asked = {"objective": "worst-level", "bits": 0.2, "out": tmp_path / f"{name}.csv"}
             told: list[Remark] = []
             made = study.release("lab-a", "age", **asked, notify=told.append)  # type: ignore[arg-type]
@@ -252,7 +245,7 @@ def test_a_party_whose_limit_is_used_up_is_refused_without_a_design(
 ) -> None:
     """Up to a thousandth of a limit; what was recorded is still delivered."""
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.3)
+        study.set_limit("lab-a", 0.3)
         study.release("lab-a", "age", bits=0.2998, out=tmp_path / "a.csv")
         began = work_done()
         with pytest.raises(InfeasibleError, match=r"of its 0\.3 bits: nothing is left to it"):
@@ -264,7 +257,7 @@ def test_a_party_whose_limit_is_used_up_is_refused_without_a_design(
 def test_a_search_in_time_makes_no_remark(tmp_path: Path) -> None:
     told: list[tuple[float, float, float]] = []
     with make_clinic(tmp_path, private=["diagnosis", "smoker"]) as study:
-        study.set_party("lab-a", 0.4)
+        study.set_limit("lab-a", 0.4)
         quoted = study.quote("lab-a", "smoker", utility="information", watch=_append_to(told))
         assert quoted.remarks == ()
         assert told
@@ -288,38 +281,30 @@ def _append_to(told: list[tuple[float, float, float]]) -> Callable[[float, float
 # -- limits that are changed ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        Policy(everyone=0.1),
-        Policy(sizes={1: 0.1}),
-        Policy(sizes={2: 0.1}),
-        Policy(groups={("lab-a", "lab-b"): 0.1}),
-    ],
-    ids=["everyone", "any 1", "any 2", "group"],
-)
+@pytest.mark.parametrize("whom", ["everyone", "any 1", "any 2", "lab-a+lab-b"])
 @pytest.mark.parametrize("holders", [1, 2])
-def test_a_policy_below_what_is_held_is_refused(
-    study: Study, tmp_path: Path, policy: Policy, holders: int
+def test_a_limit_on_a_coalition_below_what_is_held_is_refused(
+    study: Study, tmp_path: Path, whom: str, holders: int
 ) -> None:
     """Even where only one member of the coalition holds anything so far."""
     for party in PARTIES[:holders]:
         study.release(party, "age", out=tmp_path / "a.csv", bits=0.12)
     with untouched(tmp_path), pytest.raises(InfeasibleError, match=r"0\.1\b"):
-        study.set_collusion(policy)
+        study.set_limit(whom, 0.1)
 
 
 def test_a_party_limit_below_what_is_held_is_refused(study: Study, tmp_path: Path) -> None:
     study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.12)
     with untouched(tmp_path), pytest.raises(InfeasibleError, match="lab-a"):
-        study.set_party("lab-a", 0.11)
+        study.set_limit("lab-a", 0.11)
 
 
 def test_a_limit_at_what_is_held_stands(study: Study, tmp_path: Path) -> None:
     """From then on a coalition learns nothing new, though one may be told what another knows."""
     held = study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.12).party_bits
-    study.set_party("lab-a", held)
-    study.set_collusion(Policy(everyone=held, sizes={2: held}))
+    study.set_limit("lab-a", held)
+    study.set_limit("everyone", held)
+    study.set_limit("any 2", held)
     with untouched(tmp_path), pytest.raises(InfeasibleError):
         study.release("lab-a", "diagnosis", out=tmp_path / "b.csv")
     study.release("lab-b", "diagnosis", out=tmp_path / "b.csv")
@@ -331,7 +316,7 @@ def test_a_coalition_with_nothing_left_is_told_nothing_new(
     sqlite_study: Study, tmp_path: Path
 ) -> None:
     """What it gets then is a clean refusal, or letters that it holds already."""
-    sqlite_study.set_collusion(Policy(groups={("lab-b", "registry"): 0.03}))
+    sqlite_study.set_limit("lab-b+registry", 0.03)
     asked = ["lab-a age", "lab-b diagnosis", "registry smoker", "lab-b age", "lab-b smoker"]
     for wish in (*asked, "registry diagnosis", "registry age", "lab-b outcome"):
         party, question = wish.split()
@@ -343,9 +328,9 @@ def test_a_coalition_with_nothing_left_is_told_nothing_new(
 def test_the_least_limit_that_a_refusal_names_is_accepted(study: Study, tmp_path: Path) -> None:
     study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.1234)
     with pytest.raises(InfeasibleError, match="at least") as refused:
-        study.set_party("lab-a", 0.01)
+        study.set_limit("lab-a", 0.01)
     least = float(str(refused.value).partition("at least ")[2].split()[0].rstrip(".;:,"))
-    study.set_party("lab-a", least)
+    study.set_limit("lab-a", least)
 
 
 @pytest.mark.parametrize("bits", [3.6, 50.0])
@@ -354,10 +339,13 @@ def test_a_limit_above_all_there_is_to_learn_is_allowed_and_said(
 ) -> None:
     all_bits = sqlite_study.status().entropy_bits
     assert all_bits < 3.6
-    remark = Remark("limit_too_high", {"party": "lab-a", "bits": bits, "entropy_bits": all_bits})
-    assert remark in sqlite_study.set_party("lab-a", bits)
-    assert sqlite_study.set_collusion(Policy(everyone=bits, sizes={2: bits}))
-    assert sqlite_study.set_party("lab-b", 0.3) == []
+    remark = Remark(
+        "limit_too_high", {"limited_by": "lab-a", "bits": bits, "entropy_bits": all_bits}
+    )
+    assert remark in sqlite_study.set_limit("lab-a", bits)
+    assert sqlite_study.set_limit("everyone", bits)
+    assert sqlite_study.set_limit("any 2", bits)
+    assert sqlite_study.set_limit("lab-b", 0.3) == []
     asked = "age", "diagnosis", "smoker"
     receipt = sqlite_study.receipt(
         sqlite_study.release("lab-a", asked, out=tmp_path / "a.csv", accept=["disclosure"]).entry
@@ -366,13 +354,13 @@ def test_a_limit_above_all_there_is_to_learn_is_allowed_and_said(
     assert receipt.party_bits == pytest.approx(all_bits, abs=SAME_BITS)
 
 
-@pytest.mark.parametrize("bits", [0.0, -0.1, float("nan"), float("inf")])
+@pytest.mark.parametrize("bits", [0.0, -0.1, float("nan")])
 def test_a_limit_that_is_none_is_refused(sqlite_study: Study, tmp_path: Path, bits: float) -> None:
     with untouched(tmp_path):
         with pytest.raises(InvalidInputError):
-            sqlite_study.set_party("lab-a", bits)
+            sqlite_study.set_limit("lab-a", bits)
         with pytest.raises(InvalidInputError):
-            sqlite_study.set_collusion(Policy(everyone=bits))
+            sqlite_study.set_limit("everyone", bits)
         with pytest.raises(InvalidInputError):
             sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=bits)
 
@@ -397,7 +385,8 @@ def state_of(place: Path) -> tuple[list[str], dict[str, bytes]]:
 @pytest.fixture
 def spent(sqlite_study: Study, tmp_path: Path) -> Study:
     """Three parties with little left to them, and less to all together."""
-    sqlite_study.set_collusion(Policy(everyone=0.6, sizes={2: 0.5}))
+    sqlite_study.set_limit("everyone", 0.6)
+    sqlite_study.set_limit("any 2", 0.5)
     sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.3)
     sqlite_study.release("lab-b", "diagnosis", out=tmp_path / "b.csv", bits=0.15)
     return sqlite_study
@@ -414,7 +403,7 @@ def test_the_helper_notices_a_new_file_and_a_new_entry(study: Study, tmp_path: P
     with pytest.raises(AssertionError), untouched(tmp_path):
         (tmp_path / "clinic" / "stray").touch()
     with pytest.raises(AssertionError), untouched(tmp_path):
-        study.set_party("lab-c", 0.1)
+        study.set_limit("lab-c", 0.1)
 
 
 COSTS = Costs([[0, 1], [5, 0]])
@@ -459,7 +448,7 @@ def test_a_coalition_that_is_full_is_named_and_what_is_offered_works(
     """Nothing new can be told to the registry; the same as another party holds, it can."""
     monkeypatch.chdir(tmp_path)
     receipt = sqlite_study.release("lab-a", "age", out=tmp_path / "a.csv", bits=0.3)
-    sqlite_study.set_collusion(Policy(groups={("lab-a", "registry"): receipt.party_bits}))
+    sqlite_study.set_limit("lab-a+registry", receipt.party_bits)
     with untouched(tmp_path), pytest.raises(InfeasibleError) as refusal:
         sqlite_study.release("registry", "smoker", out=tmp_path / "r.csv")
     assert refusal.value.coalition == ("lab-a", "registry")
@@ -514,7 +503,7 @@ def test_realised_releases_change_no_quote_design_or_refusal(
         monkeypatch.chdir(place)
         with make_clinic(Path(), external=["outcome"], everyone=0.7) as study:
             for party in PARTIES:
-                study.set_party(party, 0.3)
+                study.set_limit(party, 0.3)
             study.release("lab-a", "age", out="a.csv", bits=0.2)
             study.release("lab-b", "diagnosis", out="b.csv", bits=0.2)
             if name == "changed":

@@ -72,7 +72,7 @@ def test_the_unit_of_costs_does_not_matter(tmp_path: Path) -> None:
         folder = tmp_path / f"{unit:g}"
         folder.mkdir()
         with make_clinic(folder) as study:
-            study.set_party("lab-a", 0.5)
+            study.set_limit("lab-a", 0.5)
             costs = Costs(unit * np.array([[0, 1, 4], [1, 0, 1], [4, 1, 0]]) / 4)
             receipt = study.release("lab-a", "age", utility=costs, out=folder / "age.csv")
             verification = study.verify()

@@ -27,7 +27,7 @@ def test_everything_about_an_external_column_says_that_it_is_predicted(tmp_path:
     out = tmp_path / "lab.csv"
     with make_clinic(tmp_path, external=["outcome"]) as study:
         assert REMARK in study.remarks
-        study.set_party("lab", 0.9)
+        study.set_limit("lab", 0.9)
         assert study.quote("lab", "outcome", bits=0.3).remarks == (REMARK,)
         certificate = study.release("lab", "outcome", bits=0.3, out=out)
         assert certificate == Certificate.beside(out)
@@ -57,7 +57,7 @@ def test_the_sentence_is_true(tmp_path: Path) -> None:
     write_rows(second / "patients.csv", [exchanged.get(row, row) for row in rows])
     for place in (first, second):
         with make_clinic(place, external=["outcome"]) as study:
-            study.set_party("lab", 0.9)
+            study.set_limit("lab", 0.9)
             study.release("lab", "outcome", bits=0.3, out=place / "lab.csv")
     codes = [np.load(place / "clinic" / "snapshot" / "x.npy") for place in (first, second)]
     assert np.array_equal(*codes)

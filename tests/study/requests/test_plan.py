@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.policy import Everyone, Policy
+from tacit.limits import Limit
 from tacit.study import Study
 from tests.cli.clinic import found_in, write_patients, write_rows
-from tests.study.clinic import copy_clinic
+from tests.study.clinic import copy_clinic, set_limits
 
 GAP = 1e-6
 """Designs are certified to 1e-7 of the best; releases stay 1e-6 bits below their limits."""
@@ -91,19 +91,19 @@ def test_what_no_bits_or_no_number_of_bits_reach(coins: Study) -> None:
     assert hard.as_dict()["needed"]["at_most"] is None
 
 
-@pytest.mark.parametrize("cap", [None, 2.0])
-def test_a_cap_on_everyone_holds_for_a_plan(coins: Study, cap: float | None) -> None:
+@pytest.mark.parametrize("times", [None, 4.0])
+def test_times_of_everyone_hold_for_a_plan(coins: Study, times: float | None) -> None:
     asked = {"asked": ["side"], "correct": 0.8}
-    expected = coins.plan(**asked, cap=1.0)
-    coins.set_collusion(Policy(limits=[Everyone(5.0, cap=1.0)]))
-    planned = coins.plan(**asked, cap=cap)
-    assert (planned.cap, planned.curves) == (1.0, expected.curves)
+    expected = coins.plan(**asked, times=2.0)
+    coins.set_limit("everyone", 5.0, times=2)
+    planned = coins.plan(**asked, times=times)
+    assert (planned.times, planned.curves) == (2.0, expected.curves)
 
 
 def test_bits_for_right_answers_keep_the_cap_that_is_asked_about(coins: Study) -> None:
-    """With a cap of 1 bit at most 0.6 of the answers "heads" are right: half of all, by counts."""
+    """Within 2 times at most 0.6 of the answers "heads" are right: half of all, by counts."""
     reached, unreached = (
-        coins.plan(["side"], correct=share, cap=1.0).curves[0].needed for share in (0.8, 0.81)
+        coins.plan(["side"], correct=share, times=2.0).curves[0].needed for share in (0.8, 0.81)
     )
     assert reached is not None
     assert reached.at_most == pytest.approx(entropy(0.3) - entropy(0.6) / 2, abs=1e-4)
@@ -115,10 +115,10 @@ def test_the_limit_that_a_plan_names_is_enough(clinic: Study, tmp_path: Path) ->
     [curve] = clinic.plan(["diagnosis"], correct=0.7).curves
     assert curve.needed is not None
     assert curve.bits_to_give is not None
-    clinic.set_party("lab", curve.bits_to_give)
+    clinic.set_limit("lab", curve.bits_to_give)
     made = clinic.release("lab", "diagnosis", out=tmp_path / "a.csv")
     assert 1 - clinic.receipt(made.entry).value >= 0.7
-    clinic.set_party("other", curve.needed.at_least - 1e-4)
+    clinic.set_limit("other", curve.needed.at_least - 1e-4)
     assert 1 - clinic.quote("other", "diagnosis").value < 0.7
 
 
@@ -145,14 +145,14 @@ def test_an_attribute_with_very_many_levels_is_explained_by_a_bound(tmp_path: Pa
 def test_a_rehearsal_is_what_real_parties_get(
     clinic: Study, tmp_path: Path, limit: float | None
 ) -> None:
-    policy = Policy(sizes={2: 0.3})
-    planned = clinic.plan(["diagnosis", "income"], parties=3, limit=limit, policy=policy)
+    limits = [Limit("any 2", 0.3)]
+    planned = clinic.plan(["diagnosis", "income"], parties=3, limit=limit, limits=limits)
     assert planned.limit == (0.15 if limit is None else limit)
     assert planned.is_equal_share is (limit is None)
     assert [each.request for each in planned.answers] == ["diagnosis", "income", "diagnosis"]
-    clinic.set_collusion(policy)
+    set_limits(clinic, limits)
     for each in planned.answers:
-        clinic.set_party(each.party, planned.limit)
+        clinic.set_limit(each.party, planned.limit)
         released = clinic.release(each.party, each.request, out=tmp_path / f"{each.party}.csv")
         assert 1 - clinic.receipt(released.entry).value == pytest.approx(each.correct, abs=1e-4)
         assert each.bits <= planned.limit + GAP
@@ -161,8 +161,8 @@ def test_a_rehearsal_is_what_real_parties_get(
 
 
 def test_with_an_equal_share_everybody_gets_what_it_would_get_alone(clinic: Study) -> None:
-    policy = Policy(everyone=0.6, sizes={2: 0.5})
-    planned = clinic.plan(["diagnosis", "income"], parties=4, policy=policy)
+    limits = [Limit("everyone", 0.6), Limit("any 2", 0.5)]
+    planned = clinic.plan(["diagnosis", "income"], parties=4, limits=limits)
     assert planned.limit == pytest.approx(0.15)  # of everyone: 0.6 / 4
     assert planned.orders == 4
     for each in planned.answers:
@@ -171,32 +171,32 @@ def test_with_an_equal_share_everybody_gets_what_it_would_get_alone(clinic: Stud
 
 
 def test_a_cap_and_analysable_answers_are_shown_beside(clinic: Study, tmp_path: Path) -> None:
-    policy = Policy(sizes={2: 0.3})
-    asked = {"parties": 2, "limit": 0.25, "policy": policy}
-    planned = clinic.plan(["diagnosis", "income"], cap=0.4, **asked)
+    limits = [Limit("any 2", 0.3)]
+    asked = {"parties": 2, "limit": 0.25, "limits": limits}
+    planned = clinic.plan(["diagnosis", "income"], times=1.3, **asked)
     for point in planned.curves[0].points:
         assert point.capped <= point.correct + GAP
     assert planned.curves[0].points[-1].capped < planned.curves[0].points[-1].correct - 0.1
-    assert planned.as_dict()["cap"] == 0.4
-    clinic.set_collusion(policy)
+    assert planned.as_dict()["times"] == 1.3
+    set_limits(clinic, limits)
     for each in planned.answers:
         assert each.analysable <= each.correct + GAP
-        clinic.set_party(each.party, 0.25, cap=0.4)
+        clinic.set_limit(each.party, 0.25, times=1.3)
         quote = clinic.quote(each.party, each.request)
         assert 1 - quote.value == pytest.approx(each.correct, abs=2e-3)  # room below a cap
         fair = clinic.quote(each.party, each.request, analysable=True)
         assert 1 - fair.value == pytest.approx(each.analysable, abs=2e-3)
         clinic.release(each.party, each.request, analysable=True, out=tmp_path / "out.csv")
     plain = clinic.plan(["diagnosis"])
-    assert plain.cap is None
+    assert plain.times is None
     assert {point.capped for point in plain.curves[0].points} == {None}
-    with pytest.raises(InvalidInputError, match="the cap of each party"):
-        clinic.plan(["diagnosis"], cap=-1.0)
+    with pytest.raises(InvalidInputError, match=r"the limit of each party is 0\.5 times"):
+        clinic.plan(["diagnosis"], times=0.5)
 
 
 def test_the_order_matters_where_limits_on_coalitions_bind(clinic: Study) -> None:
-    policy = Policy(sizes={2: 0.3})
-    planned = clinic.plan(["diagnosis", "income"], parties=2, limit=0.3, policy=policy)
+    limits = [Limit("any 2", 0.3)]
+    planned = clinic.plan(["diagnosis", "income"], parties=2, limit=0.3, limits=limits)
     first, second = planned.answers
     assert planned.orders == 2
     assert first.correct == first.highest > first.lowest + 0.01
@@ -207,35 +207,35 @@ def test_the_order_matters_where_limits_on_coalitions_bind(clinic: Study) -> Non
 def test_a_party_with_several_requests_spends_as_much_on_each(coins: Study) -> None:
     planned = coins.plan(["side"], sql=["side = 'heads'"], parties=1, limit=0.2)
     first, second = planned.answers
-    assert first.party == second.party == "party 1"
+    assert first.party == second.party == "party-1"
     assert first.bits == pytest.approx(0.1, abs=1e-5)
     assert second.bits == pytest.approx(0.2, abs=1e-5)
 
 
 def test_new_parties_get_names_that_nobody_has(coins: Study) -> None:
-    coins.set_party("party 1", 0.1)
+    coins.set_limit("party-1", 0.1)
     assert [each.party for each in coins.plan(["side"], parties=2, limit=0.1).answers] == [
-        "party 2",
-        "party 3",
+        "party-2",
+        "party-3",
     ]
 
 
 def test_a_plan_counts_what_was_released_before(clinic: Study, tmp_path: Path) -> None:
-    clinic.set_party("lab", 0.25)
+    clinic.set_limit("lab", 0.25)
     clinic.release("lab", "income", out=tmp_path / "a.csv")
-    policy = Policy(sizes={2: 0.3})
-    [answer] = clinic.plan(["diagnosis"], parties=1, limit=0.3, policy=policy).answers
+    limits = [Limit("any 2", 0.3)]
+    [answer] = clinic.plan(["diagnosis"], parties=1, limit=0.3, limits=limits).answers
     assert answer.correct < answer.alone - 0.01
     with pytest.raises(InfeasibleError, match="is below what lab holds already"):
-        clinic.plan(["diagnosis"], parties=1, limit=0.1, policy=Policy(sizes={2: 0.2}))
+        clinic.plan(["diagnosis"], parties=1, limit=0.1, limits=[Limit("any 2", 0.2)])
 
 
 def test_a_plan_changes_nothing(clinic: Study, tmp_path: Path) -> None:
     before, head = found_in(tmp_path), clinic.status().head
-    clinic.plan(["diagnosis"], correct=0.8, parties=2, policy=Policy(everyone=0.5))
+    clinic.plan(["diagnosis"], correct=0.8, parties=2, limits=[Limit("everyone", 0.5)])
     assert found_in(tmp_path) == before
     assert clinic.status().head == head
-    assert clinic.policy == Policy()
+    assert clinic.limits() == ()
 
 
 @pytest.mark.parametrize(
@@ -262,6 +262,6 @@ def test_a_suggested_cap_protects_the_most_common_of_the_rare_levels(tmp_path: P
     table = write_rows(tmp_path / "t.csv", rows, ("id", "one", "two"))
     options = {"id": "id", "private": ["one", "two"], "ledger": "folder"}
     with Study.create(tmp_path / "s", table, **options) as study:
-        study.set_party("lab", 1.0)
-        [remark] = study.missing_cap("lab")
-    assert remark.values["cap"] == 1.5  # 2 ** 1.5 = 2.83, and 2 ** 1.6 = 3.03
+        study.set_limit("lab", 1.0)
+        [remark] = study.missing_times("lab")
+    assert remark.values["times"] == 2.9

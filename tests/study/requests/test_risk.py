@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tacit.policy import Policy
 from tacit.study import Risk, Study
 from tacit.study.disclosures import list_variables
 from tacit.study.requests.risk import tell_risks
@@ -22,9 +21,9 @@ def test_a_quote_tells_what_the_release_and_the_audit_tell_later(tmp_path: Path)
     with Study.create(
         tmp_path / "study", table, id="patient_id", private=["diagnosis", "income"], ledger="folder"
     ) as study:
-        study.set_collusion(Policy(sizes={2: 0.35}))
+        study.set_limit("any 2", 0.35)
         for party in ("a", "b"):
-            study.set_party(party, 0.5)
+            study.set_limit(party, 0.5)
         study.release("a", "diagnosis", bits=0.2, out=tmp_path / "a.csv")
         study.release("b", "income", bits=0.05, out=tmp_path / "b1.csv")
         quoted = study.quote("b", sql="income = 'high'", bits=0.05).risks
@@ -57,7 +56,7 @@ def test_risks_that_differ_are_told_apart(tmp_path: Path) -> None:
     with Study.create(
         tmp_path / "study", table, id="patient_id", private=["income"], ledger="folder"
     ) as study:
-        study.set_party("a", 0.5)
+        study.set_limit("a", 0.5)
         [one] = study.quote("a", "income", bits=0.2).risks
         [other] = study.quote("a", "income", bits=0.3).risks
     with pytest.raises(AssertionError):
@@ -69,7 +68,7 @@ def test_the_risk_of_an_exact_answer_is_said_in_lines(tmp_path: Path) -> None:
     with Study.create(
         tmp_path / "study", table, id="patient_id", private=["income"], ledger="folder"
     ) as study:
-        study.set_party("a", 3)
+        study.set_limit("a", 3)
         [risk] = study.quote("a", sql="income = 'high'").risks
         books = study._journal.refresh()
     counts = books.counts

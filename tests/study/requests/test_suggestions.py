@@ -9,19 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tacit import Policy, Suggestion, TacitError
+from tacit import Suggestion, TacitError
 from tacit.study import Study, back_up, restore, verify_study
 from tests.study.clinic import make_clinic
-
-LIMITS = {"limits"}
-"""What ``change_collusion`` has to raise: its one parameter is a function."""
 
 
 @pytest.fixture
 def clinic(tmp_path: Path) -> Iterator[Study]:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.3)
-        study.set_party("lab-b", 0.3)
+        study.set_limit("lab-a", 0.3)
+        study.set_limit("lab-b", 0.3)
         yield study
 
 
@@ -31,7 +28,7 @@ def suggested(error: pytest.ExceptionInfo[TacitError]) -> tuple[Suggestion, ...]
     for each in error.value.suggestions:
         assert json.loads(json.dumps(each.as_dict()))["action"] == each.action
         method = restore if each.action == "restore" else getattr(Study, each.action)
-        assert set(each.arguments) <= set(signature(method).parameters) | LIMITS
+        assert set(each.arguments) <= set(signature(method).parameters)
     return error.value.suggestions
 
 
@@ -39,7 +36,7 @@ def test_an_unknown_party(clinic: Study) -> None:
     with pytest.raises(TacitError) as error:
         clinic.quote("nobody", "age")
     [suggestion] = suggested(error)
-    clinic.set_party(**suggestion.arguments, limit=0.3)
+    clinic.set_limit(**suggestion.arguments | {"bits": 0.3})
     assert clinic.quote("nobody", "age").own.added > 0
 
 
@@ -53,13 +50,12 @@ def test_more_than_is_left(clinic: Study, tmp_path: Path) -> None:
 
 
 def test_limits_on_coalitions_that_are_used_up(clinic: Study, tmp_path: Path) -> None:
-    clinic.set_collusion(Policy(sizes={2: 0.1}, groups={("lab-a", "lab-b"): 0.1}))
+    clinic.set_limit("any 2", 0.1)
+    clinic.set_limit("lab-a+lab-b", 0.1)
     clinic.release("lab-a", "age", out=tmp_path / "a.csv")
     with pytest.raises(TacitError) as error:
         clinic.release("lab-a", "smoker", out=tmp_path / "b.csv")
-    limits = [limit for each in suggested(error) for limit in each.arguments.get("limits", ())]
-    assert {"kind": "sizes", "bits": 0.1, "size": 2} in limits
-    assert {"kind": "groups", "bits": 0.1, "members": ["lab-a", "lab-b"]} in limits
+    assert {"any 2", "lab-a+lab-b"} <= {each.arguments["whom"] for each in suggested(error)}
 
 
 def test_paths_may_be_texts(clinic: Study, tmp_path: Path) -> None:
@@ -70,9 +66,9 @@ def test_paths_may_be_texts(clinic: Study, tmp_path: Path) -> None:
 
 
 def test_an_answer_that_only_keeps_ceilings_is_no_substitute(clinic: Study, tmp_path: Path) -> None:
-    clinic.set_collusion(Policy(everyone=0.1))
+    clinic.set_limit("everyone", 0.1)
     clinic.release("lab-a", "diagnosis", out=tmp_path / "a.csv")
-    clinic.set_party("lab-c", 0.3)
+    clinic.set_limit("lab-c", 0.3)
     clinic.release("lab-c", "age", ceilings={"<=40": 0.1}, out=tmp_path / "b.csv")
     with pytest.raises(TacitError) as error:
         clinic.release("lab-b", "smoker", out=tmp_path / "c.csv")
@@ -81,4 +77,4 @@ def test_an_answer_that_only_keeps_ceilings_is_no_substitute(clinic: Study, tmp_
     clinic.release(**suggestion.arguments, out=tmp_path / "c.csv")
     with pytest.raises(TacitError) as error:
         clinic.release("lab-b", "smoker", out=tmp_path / "d.csv")
-    assert [each.action for each in suggested(error)] == ["change_collusion"]
+    assert [each.action for each in suggested(error)] == ["set_limit"]

@@ -19,7 +19,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     place = tmp_path_factory.mktemp("surface")
     made = make_clinic(place, everyone=0.9)
     for party in ("lab-a", "lab-b"):
-        made.set_party(party, 0.3)
+        made.set_limit(party, 0.3)
     made.release("lab-a", "age", bits=0.2, out=place / "a.csv")
     return made
 

@@ -42,7 +42,7 @@ def test_a_word_of_sql_is_a_fine_name(start: int, turn: int, tmp_path: Path) -> 
     with Study.create(
         tmp_path / "s", str(table), id=key, private=private, external=[outcome], public_id=True
     ) as study:
-        study.set_party("lab", 0.6)
+        study.set_limit("lab", 0.6)
         for sql in (f"{age} > 60 or {illness} = 'gout'", f'"{age}" > 60 or "{illness}" = \'gout\''):
             assert study.quote("lab", sql=sql, bits=0.1).own.added > 0
         os.utime(table, (1, 1))  # so that it is compared with the snapshot

@@ -12,48 +12,51 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInputError
 from tacit.information.laws import bits_down, bits_up
-from tacit.policy import Group
+from tacit.limits import Limit
 from tacit.problem import Problem
-from tacit.scheme import Policy, Scheme
+from tacit.scheme import Scheme
 from tacit.solvers import solve
 from tacit.study import Study
-from tests.study.clinic import make_clinic
+from tests.study.clinic import limits_of, make_clinic
 
 
 @pytest.mark.parametrize(
-    ("limit", "cap"), [(1e24, None), (1e300, 0.5), (0.5, 63.999), (1e-300, None), (0.5, 1e-300)]
+    ("limit", "times"),
+    [(1e24, None), (1e300, 2**0.5), (0.5, 0.999 * 2.0**64), (1e-300, None), (0.5, 1 + 2.0**-52)],
 )
 def test_a_study_lives_with_any_limit_that_it_accepted(
-    limit: float, cap: float | None, tmp_path: Path
+    limit: float, times: float | None, tmp_path: Path
 ) -> None:
     with make_clinic(tmp_path) as study:
-        remarks = {each.code for each in study.set_party("lab-a", limit, cap=cap)}
+        remarks = {each.code for each in study.set_limit("lab-a", limit, times)}
         assert ("limit_too_high" in remarks) == (limit > 1)
-        study.set_party("lab-b", 0.2)
-        study.set_collusion(Policy(1e24, sizes={2: 1e300}))
+        study.set_limit("lab-b", 0.2)
+        study.set_limit("everyone", 1e24)
+        study.set_limit("any 2", 1e300)
         study.release("lab-b", "smoker", bits=0.1, out=tmp_path / "b.csv")
-        if limit > 1e-3 and cap != 1e-300:
+        if limit > 1e-3 and times != 1 + 2.0**-52:
             study.release("lab-a", "age", bits=0.2, out=tmp_path / "a.csv")
             study.quote("lab-a", "smoker")
     with Study.open(tmp_path / "clinic") as study:
-        assert dict(study.policy.limits_among(["lab-a", "lab-b"]))[
-            frozenset({"lab-a", "lab-b"})
-        ] == pytest.approx(1e24)
+        assert {Limit("everyone", 1e24), Limit("any 2", 1e300)} <= limits_of(study)
         for shown in (study.status(), study.report(), study.statement("lab-a")):
             assert str(shown)
         assert study.verify().problems == ()
 
 
-@pytest.mark.parametrize("cap", [64.0, 1023.0, 1024.0, 1e24])
-def test_a_cap_that_allows_everything_is_refused(cap: float, tmp_path: Path) -> None:
-    problem = "which allows every answer: give less than 64 bits, or no cap"
+@pytest.mark.parametrize("times", [2.0**64, 1e24, 1e308])
+def test_times_that_allow_everything_are_refused(times: float, tmp_path: Path) -> None:
+    problem = r"times: give a number from 1, .* and below 2\^64"
     with make_clinic(tmp_path) as study:
-        with pytest.raises(InvalidInputError, match=f"the cap of lab-a is .* bits, {problem}"):
-            study.set_party("lab-a", 0.5, cap=cap)
+        with pytest.raises(InvalidInputError, match=f"the limit on lab-a is .* {problem}"):
+            study.set_limit("lab-a", 0.5, times)
         with pytest.raises(InvalidInputError, match=problem):
-            study.explain_limit(0.5, cap=cap)
-    with pytest.raises(InvalidInputError, match=problem):
-        Group(0.5, frozenset({"a"}), cap=cap)
+            study.explain_limit(0.5, times)
+
+
+@pytest.mark.parametrize("cap", [64.0, 1023.0, 1024.0, 1e24])
+def test_a_cap_that_allows_everything_is_refused(cap: float) -> None:
+    problem = "which allows every answer: give less than 64 bits, or no cap"
     with pytest.raises(InvalidInputError, match=problem):
         Problem([[0.5, 0.0], [0.0, 0.5]], caps={(): cap})
     with pytest.raises(InvalidInputError, match=problem):

@@ -39,7 +39,7 @@ def test_a_table_below_a_thousand_records_is_remarked_on(
 def test_a_quote_says_what_everybody_elses_rows_add(tmp_path: Path) -> None:
     """More than nothing, no more than for whatever may be released, and more with each release."""
     with make_clinic(tmp_path, n_records=400) as study:
-        study.set_party("lab", 0.9)
+        study.set_limit("lab", 0.9)
         whatever = other_rows_upper_bits(counts_of(tmp_path / "clinic"), None)
         first = study.quote("lab", "smoker", bits=0.1)
         assert 0 < first.others_bits < whatever

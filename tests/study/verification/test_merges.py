@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tacit import Policy
 from tacit.ledger import Entry
 from tacit.study import Study, verify_study
 from tests.study.clinic import intents_of, make_clinic
@@ -45,9 +44,10 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study of which a party was told so much that letters were merged."""
     place = tmp_path_factory.mktemp("returning")
     with make_clinic(place, everyone=1.5) as study:
-        study.set_party("lab-a", 1.2)
-        study.set_party("lab-b", 0.5)
-        study.set_collusion(Policy(everyone=1.5, sizes={2: 1.3}))
+        study.set_limit("lab-a", 1.2)
+        study.set_limit("lab-b", 0.5)
+        study.set_limit("everyone", 1.5)
+        study.set_limit("any 2", 1.3)
         for number in range(len(ASKED)):
             visit(study, place, number)
             if number == 2:
@@ -160,12 +160,13 @@ def test_coalitions_that_matter_later_are_rebuilt_alike_every_time(tmp_path: Pat
     """Nothing is recorded for them: their letters are kept apart until their next release."""
     folder = tmp_path / "clinic"
     with make_clinic(tmp_path, everyone=1.5) as study:
-        study.set_party("lab-a", 1.2)
-        study.set_party("lab-b", 0.5)
+        study.set_limit("lab-a", 1.2)
+        study.set_limit("lab-b", 0.5)
         for number in range(3):
             visit(study, tmp_path, number)
         study.release("lab-b", "age", bits=0.05, out=tmp_path / "b.csv")
-        study.set_collusion(Policy(everyone=1.5, sizes={2: 1.3}))
+        study.set_limit("everyone", 1.5)
+        study.set_limit("any 2", 1.3)
         for number in range(3, 6):
             visit(study, tmp_path, number)
         shown = study.status()

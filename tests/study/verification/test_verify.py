@@ -16,7 +16,6 @@ from tacit.errors import InfeasibleError, InvalidInputError, KeyFileError, Tacit
 from tacit.ledger import Entry
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
-from tacit.scheme import Policy
 from tacit.study import Study, verify_study
 from tacit.study.books.books import RESERVE_BITS
 from tacit.study.reports.receipts import certificate_path
@@ -157,8 +156,7 @@ MISSTATED: dict[str, tuple[str, Edit]] = {
     "a delivery of something else": ("delivered", lambda body: body.update(intent=1)),
     "a second delivery": ("delivered", lambda body: body.update(intent=5)),
     "another number of records": ("created", lambda body: body.update(counts=[9] * N_CELLS)),
-    "a policy that was broken": ("policy", lambda body: body.update(everyone=0.15)),
-    "a party's limit that was broken": ("party", lambda body: body.update(limit=0.05)),
+    "a limit that was broken": ("limit", lambda body: body.update(bits=0.05)),
 }
 
 
@@ -170,7 +168,7 @@ def test_a_bound_that_was_set_is_named(sqlite_clinic: Path, bound: float) -> Non
 
 def test_a_bound_on_information_is_not_below_what_is_told(tmp_path: Path) -> None:
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.3)
+        study.set_limit("lab-a", 0.3)
         study.release("lab-a", "smoker", utility="information", bits=0.1, out=tmp_path / "a.csv")
         assert study.verify().is_whole
     forge_last(tmp_path / "clinic", "intent", lambda body: body.update(bound=body["value"] - 1e-6))
@@ -179,7 +177,7 @@ def test_a_bound_on_information_is_not_below_what_is_told(tmp_path: Path) -> Non
 
 def test_a_question_that_is_not_its_columns_is_found(tmp_path: Path) -> None:
     with make_clinic(tmp_path, external=["outcome"]) as study:
-        study.set_party("lab-a", 0.3)
+        study.set_limit("lab-a", 0.3)
         study.release("lab-a", "outcome", bits=0.1, out=tmp_path / "a.csv")
     forge_last(tmp_path / "clinic", "intent", lambda body: body["question"].update(name="age"))
     assert_found(verify_study(tmp_path / "clinic"), "entry 3: its question is not that of")
@@ -188,7 +186,7 @@ def test_a_question_that_is_not_its_columns_is_found(tmp_path: Path) -> None:
 def test_a_bound_on_information_is_one_for_the_problem_as_posed(tmp_path: Path) -> None:
     """Of an attribute, a first release can tell as many bits as the limit allows."""
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.1)
+        study.set_limit("lab-a", 0.1)
         asked = {"utility": "information", "out": tmp_path / "a.csv"}
         made = study.receipt(study.release("lab-a", "smoker", **asked).entry)
     assert made.bound == pytest.approx(0.1 - RESERVE_BITS, abs=1e-9)
@@ -220,18 +218,19 @@ def test_a_first_release_that_exceeds_a_limit_is_found_though_it_says_so(
     """Everything that is recorded is true, except that a limit was to hold."""
 
     def exceeding(entries: list[Entry]) -> list[Entry]:
-        first = next(entry for entry in entries if entry.kind == "party")
-        low = replace(first, body=dict(first.body) | {"limit": 0.09})
+        first = next(entry for entry in entries if entry.body.get("whom") == "lab-a")
+        low = replace(first, body=dict(first.body) | {"bits": 0.09})
         return [low if entry is first else entry for entry in entries]
 
     forge(sqlite_clinic, exceeding)
     assert_found(verify_study(sqlite_clinic), "lab-a", "0.09")
 
 
-def test_a_policy_below_what_was_held_is_found(sqlite_clinic: Path) -> None:
+def test_a_limit_on_everyone_below_what_was_held_is_found(sqlite_clinic: Path) -> None:
     def appended(entries: list[Entry]) -> list[Entry]:
-        policy = next(entry for entry in entries if entry.kind == "policy")
-        return [*entries, replace(policy, body=dict(policy.body) | {"everyone": 0.1})]
+        last = next(entry for entry in reversed(entries) if entry.kind == "limit")
+        everyone = {"whom": "everyone", "bits": 0.1, "title": None}
+        return [*entries, replace(last, body=dict(last.body) | everyone)]
 
     forge(sqlite_clinic, appended)
     assert_found(verify_study(sqlite_clinic), "entry 11", "0.1 bits")
@@ -242,7 +241,7 @@ def test_entries_after_the_end_are_found(sqlite_clinic: Path) -> None:
         study.destroy_key()
 
     def reopened(entries: list[Entry]) -> list[Entry]:
-        party = next(entry for entry in entries if entry.kind == "party")
+        party = next(entry for entry in entries if entry.body.get("whom") == "lab-a")
         return [*entries, party]
 
     forge(sqlite_clinic, reopened)
@@ -370,8 +369,8 @@ def test_a_closed_study_is_verified_and_refuses_all_else(clinic: Path) -> None:
         study.destroy_key()
         assert not (clinic / "key").exists()
         for refused in (
-            lambda: study.set_party("lab-c", 0.1),
-            lambda: study.set_collusion(Policy(everyone=0.6)),
+            lambda: study.set_limit("lab-c", 0.1),
+            lambda: study.set_limit("everyone", 0.6),
             lambda: study.quote("lab-a", "smoker"),
             lambda: study.release("lab-a", "age", out=clinic.parent / "4.csv", bits=0.1),
         ):
@@ -402,14 +401,14 @@ def test_an_undelivered_release_is_noted(tmp_path: Path) -> None:
         raise Interrupted
 
     with make_clinic(tmp_path) as study:
-        study.set_party("lab-a", 0.3)
+        study.set_limit("lab-a", 0.3)
         with pytest.raises(Interrupted):
             study.release("lab-a", "age", out=tmp_path / "a.csv", progress=interrupt)
         found = study.verify()
         assert found.is_whole
         assert any("never delivered" in note for note in in_words(found.notes))
         with pytest.raises(InfeasibleError):
-            study.set_party("lab-a", 0.2)
+            study.set_limit("lab-a", 0.2)
         assert arb(0.3) > exact_bits(tmp_path / "clinic", ("lab-a",)) > 0.2
 
 
@@ -424,7 +423,7 @@ def test_every_release_is_proved_near_the_best(clinic: Path) -> None:
 
 def test_a_release_judged_by_information_has_no_proof_and_is_named(tmp_path: Path) -> None:
     with make_clinic(tmp_path, everyone=0.5) as study:
-        study.set_party("lab-a", 0.3)
+        study.set_limit("lab-a", 0.3)
         study.release(
             "lab-a",
             "age",
@@ -447,7 +446,7 @@ def test_no_release_claims_to_be_better_than_the_best(tmp_path: Path) -> None:
     with Study.create(
         tmp_path / "s", str(tmp_path / "t.csv"), id="id", private=["level"], memory=8
     ) as study:
-        study.set_party("a", 1.0)
+        study.set_limit("a", 1.0)
         asked = {"out": tmp_path / "1.csv", "bits": 0.2, "utility": "squared"}
         receipt = study.receipt(study.release("a", "level", **asked).entry)
         assert receipt.bound is not None

@@ -444,7 +444,7 @@ def test_a_study_finds_its_engine_by_its_name(engine: Engine[Any], tmp_path: Pat
         engine=name,
     )
     with made:
-        made.set_party("lab-a", 0.4)
+        made.set_limit("lab-a", 0.4)
         receipts = [
             made.release("lab-a", asked, bits=0.1, out=tmp_path / f"{asked}.csv")
             for asked in ("diagnosis", "smoker", "outcome", "age")

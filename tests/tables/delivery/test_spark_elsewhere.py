@@ -37,7 +37,7 @@ def test_a_study_whose_data_is_elsewhere(
     assert HadoopFolder(data).names() == []  # what was frozen is discarded
     out = tmp_path / "lab-a.parquet"
     with create() as study:
-        study.set_party("lab-a", 0.5)
+        study.set_limit("lab-a", 0.5)
         study.release("lab-a", "smoker", out=out, bits=0.2)
     first = parquet.read_table(out)
     assert first.num_rows == 200

@@ -133,7 +133,7 @@ def test_a_study_lives_on_frames(tmp_path: Path) -> None:
     )
     later = pl.DataFrame({"id": [f"q{n}" for n in range(200)], "sex": ["f", "m"] * 100})
     study.extend(later)
-    study.set_party("lab", 1.0)
+    study.set_limit("lab", 1.0)
     assert study.status().records == 260
     study.erase(pa.table({"id": ["p0", "q1"]}))
     assert study.status().erased == 2

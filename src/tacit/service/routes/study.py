@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from http import HTTPStatus
+from math import inf
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Depends, Query
@@ -17,8 +18,6 @@ from tacit.service.jobs import WAITING
 from tacit.service.orders import (
     Accepted,
     AuditOf,
-    CoalitionLimit,
-    Coalitions,
     Confirmation,
     Holder,
     Order,
@@ -35,7 +34,6 @@ from tacit.service.routes.callers import TheCaller, TheService, require_custodia
 from tacit.service.routes.files import Format, read_certificate, send_file
 from tacit.service.routes.jobs import job_for
 from tacit.study import Receipt
-from tacit.words.remarks import remarks_for_machines
 
 router = APIRouter(tags=["study"], dependencies=[Depends(require_custodian)])
 
@@ -59,15 +57,17 @@ def read_status(service: TheService) -> dict[str, Any]:
     return found | about | told
 
 
-@add_page(router, "/study/policy", "policy.html")
-def read_policy(service: TheService) -> dict[str, Any]:
-    """Every standing limit, also on coalitions that hold nothing yet."""
+@add_page(router, "/study/limits", "limits.html")
+def list_limits(service: TheService) -> dict[str, Any]:
+    """Every limit, also on coalitions that hold nothing yet; and how parties' requests are met."""
     with service.reading() as study:
-        policy, limits = study.policy, study.limits()
+        limits = [as_plain(each.as_dict()) for each in study.limits()]
         accounts = [study.statement(each.parties[0]) for each in study.status().parties]
-    parties = [{"name": each.party, "needs_approval": each.needs_approval} for each in accounts]
-    told = {"limits": [as_plain(each.as_dict()) for each in limits], "parties": parties}
-    return {"in_words": policy.in_words, "record": as_plain(policy.record)} | told
+    parties = [
+        {"name": each.party, "title": each.title, "needs_approval": each.needs_approval}
+        for each in accounts
+    ]
+    return {"limits": limits, "parties": parties}
 
 
 @add_page(router, "/study/ledger", "ledger.html")
@@ -104,14 +104,14 @@ def list_choices(service: TheService) -> dict[str, Any]:
     """Parties, with what is left to them, and what can be asked for."""
     with service.reading() as study:
         status, columns = study.status(), study.columns
-        everyone = study.policy.everyone
+        everyone = study.bound_on("everyone").bits
     told = {
         "parties": [as_plain(each.as_dict()) for each in status.parties],
         "columns": list(columns),
         "entropy_bits": status.entropy_bits,
         "cohorts": len(status.cohorts),
     }
-    return told | {"everyone": everyone}
+    return told | {"everyone": None if everyone == inf else everyone}
 
 
 @add_page(router, "/study/what-if", "what_if.html")
@@ -183,25 +183,6 @@ async def read_file(
 
 
 # -- changing -------------------------------------------------------------------------------------
-
-
-@add_action(router, "/study/policy", "/study/policy")
-def set_policy(order: Coalitions, service: TheService, caller: TheCaller) -> dict[str, Any]:
-    """Put limits on coalitions, in the place of those before; caps stay as they are."""
-    with service.changing(caller) as study:
-        remarks = study.change_collusion(order.put_into)
-        in_words = study.policy.in_words
-    return {"in_words": in_words, "remarks": as_plain(remarks_for_machines(remarks))}
-
-
-@add_action(router, "/study/limits", "/study/policy")
-def set_limit(order: CoalitionLimit, service: TheService, caller: TheCaller) -> dict[str, Any]:
-    """Set one limit on coalitions, or take it away; all others stay as they are."""
-    with service.changing(caller) as study:
-        whom = order.limit.rename(study.spelling)
-        remarks = study.change_collusion(lambda policy: policy.amend(whom, order.amount))
-        in_words = study.policy.in_words
-    return {"in_words": in_words, "remarks": as_plain(remarks_for_machines(remarks))}
 
 
 @add_action(router, "/study/close", "/study")

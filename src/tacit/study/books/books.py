@@ -13,7 +13,6 @@ from functools import cached_property
 from hashlib import sha256
 from math import inf
 from statistics import NormalDist
-from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +23,11 @@ from tacit.errors import InvalidInputError, Suggestion
 from tacit.information import entropy, mutual_information
 from tacit.information.laws import as_positive_bits
 from tacit.ledger import Entry, Head
+from tacit.limits import Bound, Limit, Parties, Whom, bounds, find, least
 from tacit.linear_program import minimise_linear
-from tacit.policy import Parties
 from tacit.problem import INFORMATION, MEAN, SHARES
 from tacit.sampling import IntegerChannel, StudyKey
-from tacit.scheme import Design, Policy, Scheme, Step, Variable
+from tacit.scheme import Design, Scheme, Step, Variable
 from tacit.scheme.memory import Copy, Transition, Transitions
 from tacit.scheme.views import ClassOfX, class_rows, refine_classes
 from tacit.similar_names import nearest_first
@@ -376,9 +375,7 @@ class Intent:
         transition: what drawing it does to the memory, as recorded.
         draw: name of the random numbers that it is drawn with, see ``draw_of``.
         past: name of all that was released up to where it is drawn, its own letters included.
-        party_limit: its party's limit at that time, as it was set.
-        own_limit: that, or the limit of a coalition around the party where it was lower.
-        policy: limits on coalitions at that time.
+        limits: in force at that time.
         n_cohorts: how many the study had at that time.
         delivery: says that its file was written; ``None`` until then.
         digest: of what its file says when it is written now, without records that were erased;
@@ -395,9 +392,7 @@ class Intent:
     transition: Transition
     draw: str
     past: str
-    party_limit: float
-    own_limit: float
-    policy: Policy
+    limits: tuple[Limit, ...]
     n_cohorts: int
     delivery: DeliveredRecord | None = None
     digest: str | None = None
@@ -407,6 +402,17 @@ class Intent:
     def drawn(self) -> Intent:
         """The release whose letters these are: itself, or the one that it is a copy of."""
         return self if self.source is None else self.source
+
+    @property
+    def party_limit(self) -> float:
+        """Its party's limit at that time, as it was set."""
+        return own_limit(self.limits, self.request.party).amount("bits")
+
+    @property
+    def around_limit(self) -> float | None:
+        """That of a coalition around the party, where it was lower."""
+        bits = least(self.limits, frozenset({self.request.party})).bits
+        return bits if bits < self.party_limit else None
 
     @property
     def first_digest(self) -> str | None:
@@ -471,15 +477,15 @@ class Intent:
 def record_holdings(
     account: Account,
     limits: Mapping[Parties, float],
-    caps: Mapping[Parties, float],
+    bounds: Mapping[Parties, Bound],
     prices: Mapping[Parties, float],
 ) -> tuple[HoldingRecord, ...]:
     """What limited coalitions hold by an account, as it stands in the ledger.
 
     Args:
         account: what every coalition holds.
-        limits: on the coalitions.
-        caps: on those of them that have one; a cap that is kept bounds the worst answer.
+        limits: bits, of the coalitions.
+        bounds: in force on some of them; times that are kept bound the worst answer.
         prices: what a bit more would be worth; 0 for a coalition that is not named.
     """
     return tuple(
@@ -491,12 +497,23 @@ def record_holdings(
             multiplier=prices.get(coalition, 0.0),
             letters=held.letters,
             slack=held.slack,
-            cap=caps.get(coalition),
-            worst_answer=min(held.worst_answer, caps.get(coalition, inf)),
+            times=_finite(bounds.get(coalition, Bound()).times),
+            worst_answer=min(held.worst_answer, bounds.get(coalition, Bound()).cap),
             worst_answer_slack=held.worst_answer_slack,
         )
         for coalition, held in account.holdings(limits).items()
     )
+
+
+def _finite(number: float) -> float | None:
+    return None if number == inf else number
+
+
+def own_limit(limits: Iterable[Limit], party: str) -> Limit:
+    """The limit that let a party in."""
+    found = find(limits, Whom(frozenset({party})))
+    assert found is not None  # no party without one
+    return found
 
 
 def steps_of(intents: Iterable[Intent]) -> list[Step]:
@@ -671,12 +688,10 @@ class Books:
         cohorts: all of them, in the order in which they joined.
         memory: the most states that a record's past is remembered by.
         cohort: the one that is looked at.
-        limits: party -> bits about one record, over everything that it will ever hold.
-        aliases: later name of a party -> the name that entries have; the last one is shown.
-        caps: party -> bits that its worst single answer may have, where it has a cap.
+        limits: in force; those on single parties let these in.
+        titles: party -> what it is called in lists and on pages.
         removals: name -> how many parties of that name were removed, where any was.
         approvals: parties for whose own requests a custodian's approval is required.
-        policy: limits on coalitions.
         accepted: hashes of lost entries, and names of states, that the custodian gave up when
             accepting a rollback.
         is_closed: whether the key was destroyed, or the study was made anew.
@@ -690,12 +705,10 @@ class Books:
     cohorts: tuple[Cohort, ...]
     memory: int
     cohort: Cohort
-    limits: dict[str, float] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
-    caps: dict[str, float] = field(default_factory=dict)
+    limits: tuple[Limit, ...] = ()
+    titles: dict[str, str] = field(default_factory=dict)
     removals: dict[str, int] = field(default_factory=dict)
     approvals: frozenset[str] = frozenset()
-    policy: Policy = field(default_factory=Policy)
     accepted: frozenset[str] = frozenset()
     is_closed: bool = False
     successor: str | None = None
@@ -807,10 +820,20 @@ class Books:
             return self.cohort.intents
         return dict(sorted(each for one in self.cohorts for each in one.intents.items()))
 
-    def with_policy(self, policy: Policy) -> Books:
-        """The books if this were the policy: what is carried depends on it, and starts anew."""
-        anew = (replace(each, account=None) for each in self.cohorts)
-        return replace(self, policy=policy).with_cohorts(anew)
+    def with_limits(self, limits: tuple[Limit, ...]) -> Books:
+        """The books if these were the limits.
+
+        Whom the account follows depends on those on coalitions: where these change, it starts anew.
+        """
+        changed = replace(self, limits=limits)
+        if changed.shared_limits == self.shared_limits:
+            return changed
+        return changed.with_cohorts(replace(each, account=None) for each in self.cohorts)
+
+    @property
+    def shared_limits(self) -> tuple[Limit, ...]:
+        """Those on coalitions."""
+        return tuple(each for each in self.limits if each.whom.party is None)
 
     @property
     def p_x(self) -> Array:
@@ -819,7 +842,7 @@ class Books:
 
     @property
     def proved_account(self) -> Account:
-        """What every coalition holds; read from the releases anew after a change of policy."""
+        """What every coalition holds; read from the releases anew after a change of limits."""
         if self.cohort.account is not None:
             return self.cohort.account
         account = self.empty_account
@@ -836,7 +859,7 @@ class Books:
     def empty_account(self) -> Account:
         """The account before the first release: no two cells are told apart."""
         nothing_told = np.zeros(len(self.cohort.counts), dtype=np.intp)
-        return Account.start(self.cohort.counts, self.memory, self.policy, nothing_told)
+        return Account.start(self.cohort.counts, self.memory, self.shared_limits, nothing_told)
 
     @property
     def class_of_x(self) -> ClassOfX:
@@ -863,7 +886,8 @@ class Books:
 
     def scheme(self, account: Account) -> Scheme:
         """For designing what comes next, given the account on the classes of a question."""
-        return self._scheme(self.policy, account)
+        steps = steps_of(self.cohort.intents.values())
+        return Scheme.resume(self.p_x, account.memory, steps, self.limits, reserve=RESERVE_BITS)
 
     def design(
         self,
@@ -896,7 +920,6 @@ class Books:
             ceilings=request.ceilings,
             analysable=request.analysable,
             individual=None if ceiling == inf else ceiling,
-            cap=self.caps.get(request.party),
             gap_tol=GAP_TOL,
             work_limit=work_limit,
             frugal=frugal,
@@ -904,28 +927,17 @@ class Books:
             told=told,
         )
 
-    @property
-    def audited_scheme(self) -> Scheme:
-        """For auditing: every party's own limit is part of the policy."""
-        return self._scheme(self.all_limits, self.proved_account)
+    def bounds_on(self, party: str) -> dict[Parties, Bound]:
+        """What every coalition that a release to a party feeds may hold."""
+        return bounds(self.limits, self.holders, party)
 
-    def _scheme(self, policy: Policy, account: Account) -> Scheme:
-        steps = steps_of(self.cohort.intents.values())
-        return Scheme.resume(self.p_x, account.memory, steps, policy, reserve=RESERVE_BITS)
+    def least_on(self, *parties: str) -> Bound:
+        """What parties may hold together, by the limits on them and on coalitions around them."""
+        return least(self.limits, frozenset(parties))
 
-    @property
-    def all_limits(self) -> Policy:
-        """The policy, and every party's own limit and cap."""
-        return self.policy.with_own(self.limits, self.caps)
-
-    def caps_on(self, party: str) -> dict[Parties, float]:
-        """Caps on every coalition that a release to a party feeds."""
-        return self.policy.caps_on(party, self.holders, self.caps.get(party, inf))
-
-    def own_limit(self, party: str) -> float:
-        """What a party may hold: its limit, or that of a coalition around it where that is less."""
-        around = self.policy.least_bits_on({party})
-        return self.limits[party] if around is None else min(self.limits[party], around)
+    def own_limit(self, party: str) -> Limit:
+        """The limit that was set for a party by itself."""
+        return own_limit(self.limits, party)
 
     @property
     def n_states(self) -> int:
@@ -949,54 +961,26 @@ class Books:
         for holding in fed[-1].record.holdings if fed else ():
             if parties == frozenset(holding.parties):
                 return holding
-        limits = {coalition: self.all_limits.binding_on(coalition)[0].bits}
-        [proved] = record_holdings(self.proved_account, limits, {}, {})
+        [proved] = record_holdings(
+            self.proved_account, {coalition: least(self.limits, coalition).bits}, {}, {}
+        )
         return proved
 
-    def spell(self, party: str) -> str:
-        """The name of a party as it is recorded, or of a new one: composed (Unicode's NFC).
-
-        A party that an earlier version recorded in another form is found by either; one that was
-        renamed, by each of its names.
-        """
-        if party in self.limits:
-            return party
-        composed = compose(party)
-        if composed in self.aliases:
-            return self.aliases[composed]
-        same = [each for each in self.limits if compose(each) == composed]
-        return same[0] if len(same) == 1 else composed
-
-    @property
-    def known_names(self) -> tuple[str, ...]:
-        """Every name that a party has, or had since it was let in."""
-        return (*self.limits, *self.aliases)
-
-    def shown_name(self, party: str) -> str:
-        """What a party is called now."""
-        later = [alias for alias, recorded in self.aliases.items() if recorded == party]
-        return later[-1] if later else party
-
     def find_party(self, name: str) -> str:
-        """The name of a party as it is recorded.
+        """The name of a party that was let in.
 
         Raises:
-            InvalidInputError: it was never let in.
+            InvalidInputError: there is none of this name.
         """
-        party = self.spell(name)
-        if party not in self.limits:
-            shown = {self.shown_name(each).casefold(): each for each in self.limits}
-            if party.casefold() in shown:
-                raise InvalidInputError(
-                    f"party {party!r} is unknown: {self.shown_name(shown[party.casefold()])!r} is "
-                    "there, which differs only by case"
-                )
-            known = nearest_first(party, map(self.shown_name, self.limits)) or "none yet"
+        if name not in self.titles:
+            if Whom.parse(name).party is None:
+                raise InvalidInputError(f"{name!r} is a coalition: name one party")
+            known = nearest_first(name, self.titles) or "none yet"
             raise InvalidInputError(
-                f"party {party!r} is unknown (parties: {known}): let it in",
-                suggestions=[Suggestion("set_party", {"name": party})],
+                f"party {name!r} is unknown (parties: {known}): let it in",
+                suggestions=[Suggestion("set_limit", {"whom": name, "bits": None})],
             )
-        return party
+        return name
 
     def with_release(self, cohort: Cohort, intent: Intent, past: str) -> Books:
         """The books with one more release about a cohort, and what was drawn about it then."""
@@ -1059,11 +1043,6 @@ class Books:
         return Question.of_function(
             record.name, record.labels, record.numbers, letter, sql=record.sql
         )
-
-
-def compose(name: str) -> str:
-    """The name of a new party as it is recorded: composed (Unicode's NFC)."""
-    return normalize("NFC", name)
 
 
 def first_past(study: str, joined: str | None = None) -> str:

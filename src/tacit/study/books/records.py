@@ -19,8 +19,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    JsonValue,
-    PrivateAttr,
     ValidationError,
     field_serializer,
     model_validator,
@@ -30,8 +28,9 @@ from tacit.auditing.disclosure import Disclosure
 from tacit.errors import CorruptLedgerError, InvalidInputError, LedgerError, TacitError
 from tacit.information.laws import bits_up, percent_used
 from tacit.ledger import Entry, Overlap
+from tacit.limits import MOST_TIMES, Limit, Whom
 from tacit.problem import DISTORTIONS, INFORMATION, MEAN, OBJECTIVES, SHARES, Costs, Utility
-from tacit.scheme import Policy, Transition
+from tacit.scheme import Transition
 from tacit.scheme.memory import Copy
 from tacit.scheme.views import Labels
 
@@ -42,12 +41,12 @@ FIRST_COHORT = 1
 """Number of the records that a study began with."""
 
 Bits = Annotated[float, Field(ge=0)]
-Limit = Annotated[
+BitsOrInfinite = Annotated[
     float,
     Field(ge=0, allow_inf_nan=True),
     BeforeValidator(lambda stored: inf if stored is None else stored),
 ]
-"""Bits that somebody may hold; infinite, ``None`` in JSON, where there is only a cap."""
+"""Bits that somebody may hold; infinite, ``None`` in JSON, where only times are limited."""
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Weight = Annotated[float, Field(ge=0)]
@@ -294,24 +293,43 @@ class CreatedRecord(CohortRecord):
         return self
 
 
-class PartyRecord(Record):
-    """A party joins, or its limit changes: bits about one record, over all that it ever holds.
+class LimitRecord(Record):
+    """What some parties may learn from now on, in the place of what they might before.
+
+    A limit on a single party lets it in; one without amounts takes the limit away, and the party.
 
     Attributes:
-        party: its name.
-        limit: bits on average.
-        cap: bits of the worst single answer; ``None`` for no cap.
+        whom: as ``Whom.parse`` reads it.
+        bits: mutual information about one record, over all that they ever hold.
+        times: after any answer, no combination of levels is more times as likely as before.
+        title: what a single party is called in lists and on pages; ``None`` for coalitions.
     """
 
-    party: str
-    limit: Bits
-    cap: Bits | None
+    whom: str
+    bits: Bits | None = None
+    times: Annotated[float, Field(ge=1, lt=MOST_TIMES)] | None = None
+    title: Text | None = None
 
+    @model_validator(mode="after")
+    def _says_what_a_limit_is(self) -> Self:
+        on = Whom.parse(self.whom)
+        _require(str(on) == self.whom, "the parties of a limit are in no order")
+        is_party = on.party is not None and self.bits is not None
+        _require((self.title is not None) == is_party, "a title goes with a party")
+        _require(on.party is None or is_party or self.times is None, "a party has no bits")
+        return self
 
-class RemovedRecord(Record):
-    """A party that holds nothing is no party any more."""
+    @property
+    def on(self) -> Whom:
+        """On whom it is."""
+        return Whom.parse(self.whom)
 
-    party: str
+    @property
+    def limit(self) -> Limit | None:
+        """The limit; ``None`` where one is taken away."""
+        if self.bits is None and self.times is None:
+            return None
+        return Limit(self.on, self.bits, self.times)
 
 
 class ApprovalRecord(Record):
@@ -319,39 +337,6 @@ class ApprovalRecord(Record):
 
     party: str
     is_required: bool
-
-
-class RenamedRecord(Record):
-    """A party is called by another name from now on; entries go on naming it as before."""
-
-    party: str
-    name: Annotated[str, Field(min_length=1)]
-
-
-class PolicyRecord(Record):
-    """Limits on coalitions, in the place of those before."""
-
-    everyone: Bits | None = None
-    sizes: tuple[tuple[int, Bits], ...] = ()
-    groups: tuple[tuple[tuple[str, ...], Bits], ...] = ()
-    others: tuple[tuple[str, JsonValue], ...] = ()
-    caps: tuple[tuple[str, JsonValue, Bits], ...] = ()
-    _policy: Policy = PrivateAttr()
-
-    @model_validator(mode="after")
-    def _is_a_policy(self) -> Self:
-        self._policy = Policy.of_record(dict(self))
-        return self
-
-    @classmethod
-    def of_policy(cls, policy: Policy) -> PolicyRecord:
-        """The record of a policy."""
-        return cls(**policy.record)
-
-    @property
-    def policy(self) -> Policy:
-        """The policy of a record."""
-        return self._policy
 
 
 class QuestionRecord(Record):
@@ -506,20 +491,21 @@ class HoldingRecord(Record):
             others.
         slack: bits by which ``bits`` may be above the truth, at most: what merging letters added,
             or others' letters.
-        cap: bits that its worst single answer may have; ``None`` for no cap.
+        times: after any answer, no combination of levels may be more times as likely as before;
+            ``None`` where that is not limited.
         worst_answer: bits that its worst single answer has at most: after any answer, no
             combination of levels is more than 2**bits times as likely as before.
         worst_answer_slack: bits by which ``worst_answer`` may be above the truth, at most.
     """
 
     parties: Coalition
-    limit: Limit
+    limit: BitsOrInfinite
     bits: Bits
     is_covered: bool
     multiplier: Weight
     letters: Annotated[int, Field(ge=1)] | None
     slack: Bits
-    cap: Bits | None
+    times: float | None
     worst_answer: Bits
     worst_answer_slack: Bits
 

@@ -1,7 +1,7 @@
 """Whether a cap is kept, in whole numbers, from the integer tables alone ([M] fact 15).
 
 With k releases, 2**(32 k) p(y, m | x) is a whole number: a sum of products of weights. So the
-largest p(y | x) / p(y) of a coalition is a fraction, and it is compared with 2**cap as such.
+largest p(y | x) / p(y) of a coalition is a fraction, and it is compared with the limit as such.
 Letters and states that became one are followed with the factor by which their members may exceed
 them (see ``tacit.scheme.views``): a fraction that is not below it.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.accounting import Account, Counts
-from tacit.policy import Parties
+from tacit.limits import Parties, cap_of
 from tacit.sampling import IntegerChannel
 from tacit.scheme.memory import Copy, Transition
 from tacit.scheme.views import ClassOfX, Labels
@@ -27,9 +27,6 @@ from tacit.study.books.records import CopyRecord
 
 MOST_ENTRIES = 2**18
 """Whole numbers of one view: with more, the bound in double precision has to do."""
-
-_MOST_CAP = 1000.0
-"""Bits. No table has so many records that a larger cap means anything."""
 
 Whole = NDArray[Any]
 """Python's integers, of any size."""
@@ -92,10 +89,10 @@ class ExactLaws:
     def __init__(self) -> None:
         self._known: dict[Parties | None, tuple[int, _Told | None]] = {}
 
-    def keeps_cap(
-        self, account: Account, steps: Sequence[Told], coalition: Parties, cap: float
+    def keeps(
+        self, account: Account, steps: Sequence[Told], coalition: Parties, times: float
     ) -> bool:
-        """Whether no answer that a coalition can hold makes an x more than 2**cap times as likely.
+        """Whether no answer that a coalition can hold makes an x more ``times`` as likely.
 
         Its own answers are followed where its law is carried, else those of a coalition around it,
         or of everyone. Where these are too many, the bound in double precision decides.
@@ -104,15 +101,15 @@ class ExactLaws:
             account: what every coalition holds after the last step.
             steps: every release, in order; those of the call before, and more.
             coalition: the parties.
-            cap: bits.
+            times: the limit.
         """
-        holders, allowed = coalition & account.memory.present, ratio_of(cap)
+        holders = coalition & account.memory.present
         around = account.memory.covering(holders)
         try:
             laws = (self._follow(account.counts, steps, each) for each in (*around, None))
-            return any(law.worst_ratio(account.counts) <= allowed for law in laws)
+            return any(law.worst_ratio(account.counts) <= times for law in laws)
         except TooLargeError:
-            return account.worst_answer(holders) <= cap
+            return account.worst_answer(holders) <= cap_of(times)
 
     def _follow(self, counts: Counts, steps: Sequence[Told], coalition: Parties | None) -> _Told:
         """What a coalition holds after all steps, everyone for ``None``."""
@@ -156,14 +153,6 @@ def _followed_again(
         is_told = number == copy.source or bool(holders & coalition)
         law = law.refined(step, counts).after(step, counts, labels, is_told=is_told)
     return law
-
-
-def ratio_of(cap: float) -> Fraction:
-    """2**cap as a fraction: exact for whole numbers of bits, else from 1 up to the truth."""
-    bits = min(cap, _MOST_CAP)
-    if bits == int(bits):
-        return Fraction(2 ** int(bits))
-    return Fraction(max(nextafter(nextafter(2.0**bits, 0.0), 0.0), 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

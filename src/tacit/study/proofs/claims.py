@@ -123,7 +123,7 @@ def _bound_problems(intent: Intent, value: float, best: Design) -> Iterator[str]
             "proved"
         )
     # Under a cap, a release is mixed with a constant answer until it keeps it.
-    has_cap = any(each.cap is not None for each in record.holdings)
+    has_cap = any(each.times is not None for each in record.holdings)
     if cost > least + _WORST_GAP * unit and not has_cap:
         yield (
             f"its answers are worth {value:.9f}, and the engine finds {solution.value:.9f} within "

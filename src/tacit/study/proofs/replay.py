@@ -17,7 +17,8 @@ from tacit.accounting import Account, Held
 from tacit.arrays import Array
 from tacit.auditing.disclosure import disclosure_lines
 from tacit.errors import LedgerError, TacitError, UnconvergedError
-from tacit.policy import Parties, bits_in_words
+from tacit.information.laws import bits_in_words, times_in_words
+from tacit.limits import Bound, Parties
 from tacit.scheme.memory import Copy, Transition
 from tacit.study.books.books import (
     Books,
@@ -209,19 +210,23 @@ def _cap_problems(replay: Replay, after: Books, intent: Intent) -> Iterator[str]
     those proved.
     """
     account, steps = replay.account, told_steps(after)
-    caps = replay.books.caps_on(intent.request.party)
-    for coalition, cap in caps.items():
-        if not replay.laws.keeps_cap(account, steps, coalition, cap):
-            name, held = " + ".join(sorted(coalition)), account.worst_answer(coalition)
+    bounds = replay.books.bounds_on(intent.request.party)
+    for coalition, bound in bounds.items():
+        times = bound.times
+        if times < inf and not replay.laws.keeps(account, steps, coalition, times):
+            name, worst = " + ".join(sorted(coalition)), account.worst_answer(coalition)
             yield (
-                f"an answer may tell {name} {held:.9f} bits about a combination of levels, more "
-                f"than the cap of {cap:g}"
+                f"an answer may make a combination of levels {times_in_words(worst)} times as "
+                f"likely to {name}, more than the {times:g} times that it is limited to"
             )
     for holding in intent.record.holdings:
-        own = caps.get(frozenset(holding.parties))
-        if holding.cap != own:
-            yield f"it was held to a cap of {_cap(holding.cap)} for {holding.name}, not {_cap(own)}"
-        worst = min(account.worst_answer(frozenset(holding.parties)), inf if own is None else own)
+        bound = bounds.get(frozenset(holding.parties), Bound())
+        if (holding.times or inf) != bound.times:
+            yield (
+                f"{holding.name} was held to {_times(holding.times)} times, not "
+                f"{_times(bound.times)}"
+            )
+        worst = min(account.worst_answer(frozenset(holding.parties)), bound.cap)
         yield from _worst_answer_problems(holding.worst_answer, worst, holding.name)
         slack = account.worst_answer_slack(frozenset(holding.parties))
         if abs(holding.worst_answer_slack - slack) > _SAME_SLACK:
@@ -248,8 +253,8 @@ def _disclosure_problems(
         yield f"it does not disclose that {disclosure_lines([each], 'can name')[0]}"
 
 
-def _cap(cap: float | None) -> str:
-    return "none" if cap is None else bits_in_words(cap)
+def _times(times: float | None) -> str:
+    return "any number of" if times in (None, inf) else f"{times:.12g}"
 
 
 def _worst_answer_problems(recorded: float, worst: float, name: str) -> Iterator[str]:
@@ -263,14 +268,15 @@ def _worst_answer_problems(recorded: float, worst: float, name: str) -> Iterator
 
 def _limits(books: Books, intent: Intent, before: Account) -> dict[Parties, float]:
     """Limits on every coalition that the release feeds, its own included."""
-    ceiling = _ceiling(books, intent, before)
-    return books.policy.limits_on(intent.request.party, books.holders, ceiling)
+    party = intent.request.party
+    limits = {each: bound.bits for each, bound in books.bounds_on(party).items()}
+    return limits | {frozenset({party}): _ceiling(books, intent, before)}
 
 
 def _ceiling(books: Books, intent: Intent, before: Account) -> float:
     """Bits that its party may hold after a release."""
     party, bits = intent.request.party, intent.request.bits
-    limit = books.own_limit(party)
+    limit = books.least_on(party).bits
     return limit if bits is None else min(limit, before.upper_bits(frozenset({party})) + bits)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from tacit.information.laws import bits_up
-from tacit.policy import limit_in_words, times_in_words
+from tacit.information.laws import bits_up, limit_in_words, times_in_words
 from tacit.study.reports.receipts import (
     measure_in_words,
     remark_in_words,

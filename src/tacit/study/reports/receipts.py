@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from math import inf, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,10 +24,10 @@ from pydantic import (
 from tacit.auditing.disclosure import Disclosure, disclosure_lines
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
-from tacit.information.laws import ROW_SUM_TOL, bits_up
+from tacit.information.laws import ROW_SUM_TOL, bits_up, limit_in_words
 from tacit.ledger.entry import canonical_json
+from tacit.limits import EVERYONE, find, times_promise
 from tacit.markup import html_table
-from tacit.policy import cap_in_words, limit_in_words
 from tacit.problem import DISTORTIONS, INFORMATION, MEAN, SHARES, Distortion
 from tacit.remark import Remark
 from tacit.sampling import keyed_digest
@@ -168,7 +168,7 @@ class Receipt(ReleasePaper):
         bound: no release within the limits does better.
         everyone_bits: what all parties together hold at most.
         everyone_limit: the limit on all parties together at that time; ``None`` for none.
-        everyone_cap: the cap on them, in bits; ``None`` for none.
+        everyone_times: the same in times; ``None`` for none.
         holdings: every limited coalition that the release fed.
         objective: ``"mean"`` or ``"worst-level"``: what ``value``, ``blind`` and ``bound`` are.
         ceilings: level -> the largest mean cost that was allowed there.
@@ -200,7 +200,7 @@ class Receipt(ReleasePaper):
     bound: float | None
     everyone_bits: float
     everyone_limit: float | None
-    everyone_cap: float | None
+    everyone_times: float | None
     holdings: tuple[HoldingRecord, ...]
     objective: str
     ceilings: dict[str, float]
@@ -260,8 +260,8 @@ class Receipt(ReleasePaper):
             limit = (
                 f"{limit}; a coalition around it may hold only {around}, and so may {self.party}"
             )
-        caps = [each.cap for each in self.holdings if each.parties == (self.party,)]
-        promised = [cap_in_words(cap) for cap in caps if cap is not None]
+        times = [each.times for each in self.holdings if each.parties == (self.party,)]
+        promised = [times_promise(each) for each in times if each is not None]
         return "; ".join([limit, *promised])
 
     def __repr__(self) -> str:
@@ -303,7 +303,7 @@ class Certificate(ReleasePaper):
         worst_answer: bits that the party's worst single answer has at most, all that it received
             included: after any answer, no combination of levels is more than 2**bits times as
             likely as before.
-        cap: bits that it may have; ``None`` for no cap.
+        times: no combination of levels may be more times as likely; ``None`` for no such limit.
     """
 
     labels: tuple[str, ...] = Field(min_length=1)
@@ -315,7 +315,7 @@ class Certificate(ReleasePaper):
     least_given_r: list[list[float]] | None
     most_given_r: list[list[float]] | None
     worst_answer: float
-    cap: float | None
+    times: float | None
 
     def __repr__(self) -> str:
         """Which release it is of, and how large its law is: that may be 100,000 numbers."""
@@ -405,20 +405,20 @@ def receipt_of(books: Books, intent: Intent) -> Receipt:
     common["remarks"] += remarks_on_cut(record.party, record.holdings, record.value, record.blind)
     common["remarks"] += remarks_on_time(record.is_out_of_time, record.value, record.bound)
     levels, answers = record.question.labels, record.letters
-    limit, cap = intent.policy.bits_for_everyone(inf), intent.policy.everyone_cap
+    everyone = find(intent.limits, EVERYONE)
     return Receipt(
         **common,
         digest=intent.digest,
         file=None if delivery is None else delivery.file,
         party_limit=intent.party_limit,
-        around_limit=intent.own_limit if intent.own_limit < intent.party_limit else None,
+        around_limit=intent.around_limit,
         entropy_bits=entropy(books.p_x),
         value=record.value,
         blind=record.blind,
         bound=record.bound,
         everyone_bits=record.everyone_bits,
-        everyone_limit=None if limit == inf else limit,
-        everyone_cap=None if cap == inf else cap,
+        everyone_limit=None if everyone is None else everyone.bits,
+        everyone_times=None if everyone is None else everyone.times,
         holdings=record.holdings,
         objective=record.measure.objective,
         ceilings=record.measure.ceilings,
@@ -471,7 +471,7 @@ def certificate_of(books: Books, intent: Intent, digest: str, digest_key: bytes)
         least_given_r=None if is_analysable else least.tolist(),
         most_given_r=None if is_analysable else most.tolist(),
         worst_answer=own.worst_answer,
-        cap=own.cap,
+        times=own.times,
     )
 
 

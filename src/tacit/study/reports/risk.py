@@ -66,7 +66,7 @@ class Risk(BaseModel):
     Attributes:
         parties: who pools what.
         records: how many there are in the table.
-        cap: bits that their worst single answer may have; ``None`` for no cap.
+        times: no combination of levels may be more times as likely; ``None`` for no such limit.
         told: about every column and question that was asked, and last about the whole record.
         disclosures: levels that few records have and that they can tell; only of parties that
             were asked about by name.
@@ -76,7 +76,7 @@ class Risk(BaseModel):
 
     parties: tuple[str, ...]
     records: int
-    cap: float | None = None
+    times: float | None = None
     told: Annotated[tuple[Told, ...], Field(min_length=1)]
     disclosures: tuple[Disclosure, ...] = ()
 
@@ -88,7 +88,7 @@ class Risk(BaseModel):
     @property
     def in_words(self) -> str:
         """The chances in a line."""
-        return risk_in_words([each.inference for each in self.told], self.cap)
+        return risk_in_words([each.inference for each in self.told], self.times)
 
     @property
     def others_in_words(self) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ class PartyStatement:
 
     Attributes:
         party: whose.
+        title: what it is called.
         limit: what it may hold, as it was set; limits on coalitions may leave it less.
         held: what it holds, at most, in the cohort where that is most.
         needs_approval: whether a custodian has to approve what it asks for.
@@ -47,6 +48,7 @@ class PartyStatement:
     """
 
     party: str
+    title: str
     limit: float
     held: float
     needs_approval: bool
@@ -66,7 +68,8 @@ def read_statement(books: Books, party: str) -> PartyStatement:
     private = {each.name: each.labels for each in books.created.attributes}
     return PartyStatement(
         party=known,
-        limit=books.limits[known],
+        title=books.titles[known],
+        limit=books.own_limit(known).amount("bits"),
         held=max(each.holding(frozenset({known})).bits for each in books.by_cohort),
         needs_approval=known in books.approvals,
         is_closed=books.is_closed,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from math import inf, log2
+from itertools import product
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,17 @@ from tacit.accounting import Counts, other_rows_upper_bits
 from tacit.auditing import Disclosure, may_disclose
 from tacit.errors import InvalidInputError
 from tacit.information import entropy
-from tacit.information.laws import DIGITS, bits_down, bits_up
+from tacit.information.laws import DIGITS, bits_down, bits_up, limit_in_words
+from tacit.limits import (
+    Kind,
+    Limit,
+    Parties,
+    binding,
+    bounds,
+    coalition_name,
+    whom_in_words,
+)
 from tacit.markup import html_table
-from tacit.policy import Limit, Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.study.books.books import Books, Cohort
 from tacit.study.disclosures import list_variables, recorded_disclosures
@@ -54,8 +63,8 @@ class Holding:
         worst_answer: bits of its worst single answer, at most: after any answer, no combination of
             levels is more than 2**bits times as likely as before.
         worst_answer_slack: bits by which that may be above the truth, at most.
-        cap: bits that its worst single answer may have: the smallest cap on it or on a coalition
-            around it; infinite for none.
+        times: after any answer, no combination of levels may be more times as likely as before: the
+            least on it or on a coalition around it; infinite for no limit.
         cohort: whom this is about.
     """
 
@@ -69,7 +78,7 @@ class Holding:
     slack: float
     worst_answer: float
     worst_answer_slack: float
-    cap: float
+    times: float
     cohort: int
 
     @property
@@ -83,8 +92,8 @@ class Holding:
         return self.slack / self.limit if self.limit else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """For machines; ``None`` for a limit, or a cap, that there is none of."""
-        figures = {"limit": self.limit, "cap": self.cap, "left": self.left}
+        """For machines; ``None`` for a limit that there is none of."""
+        figures = {"limit": self.limit, "times": self.times, "left": self.left}
         finite = {name: None if bits == inf else bits for name, bits in figures.items()}
         return asdict(self) | finite | {"slack_share": self.slack_share}
 
@@ -268,7 +277,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
     views = books.by_cohort
     parties = tuple(
         min((_holding(each, frozenset({party})) for each in views), key=lambda each: each.left)
-        for party in books.limits
+        for party in books.titles
     )
     by_cohort = [_coalitions(each) for each in views]
     worst: dict[tuple[str, ...], Holding] = {}
@@ -298,9 +307,8 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
             *([Remark("rollback_accepted")] if books.accepted else []),
             *reset_remarks(books.cohorts),
             *erasure_remarks(books),
-            *limits_too_high(books),
-            *limits_below_own(books, books.limits),
-            *caps_below_own(books, books.limits),
+            *limits_too_high(books, books.limits),
+            *limits_below_own(books, books.titles),
             *loose_bounds([*parties, *holdings]),
             *loose_caps([*parties, *holdings]),
         ),
@@ -309,7 +317,7 @@ def read_status(study: str, books: Books, lost: Sequence[Remark] = ()) -> StudyS
 
 def _coalitions(books: Books) -> list[Holding]:
     """What limited coalitions hold in a cohort, nearest to the limit first."""
-    limited = [each for each in books.policy.limits_among(books.holders) if len(each) > 1]
+    limited = [each for each in bounds(books.limits, books.holders) if len(each) > 1]
     return sorted((_holding(books, coalition) for coalition in limited), key=_nearest)
 
 
@@ -328,7 +336,7 @@ def _cohort_status(books: Books, coalitions: list[Holding]) -> CohortStatus:
         corrected=cohort.corrected,
         entropy_bits=entropy(books.p_x),
         releases=len(books.intents),
-        parties=tuple(_holding(books, frozenset({party})) for party in books.limits),
+        parties=tuple(_holding(books, frozenset({party})) for party in books.titles),
         coalitions=tuple(coalitions[:MOST_COALITIONS]),
         coalitions_left_out=len(coalitions[MOST_COALITIONS:]),
     )
@@ -379,7 +387,7 @@ def loose_caps(holdings: Sequence[Holding]) -> list[Remark]:
     loose = [
         each
         for each in holdings
-        if each.cap < inf and each.worst_answer_slack >= _LEAST_WORST_ANSWER_SLACK
+        if each.times < inf and each.worst_answer_slack >= _LEAST_WORST_ANSWER_SLACK
     ]
     if not loose:
         return []
@@ -388,81 +396,57 @@ def loose_caps(holdings: Sequence[Holding]) -> list[Remark]:
     return [Remark("loose_caps", values)]
 
 
-def limits_too_high(books: Books) -> list[Remark]:
-    """Remarks on limits above all there is to learn, about a record of any cohort."""
-    own = [({"party": party}, bits) for party, bits in books.limits.items()]
-    set_bits = [limit for limit in books.policy.limits if limit.bits < inf]
-    others = [({"limited_by": limit.in_words}, limit.bits) for limit in set_bits]
-    bits_too_high = [each for on, bits in own + others for each in too_high(books, on, bits)]
-    return [*bits_too_high, *caps_too_high(books, books.all_limits.limits)]
-
-
-def caps_too_high(books: Books, limits: Iterable[Limit]) -> list[Remark]:
-    """Remarks on caps that no answer about a record of any cohort could reach."""
-    most = max(-log2(each.p_x[each.p_x > 0].min()) for each in books.with_records)
-    return [
-        Remark("cap_too_high", {"limited_by": limit.in_words, "cap": limit.cap, "most_bits": most})
-        for limit in limits
-        if most <= limit.cap < inf
-    ]
-
-
-def too_high(books: Books, on: dict[str, str], bits: float) -> list[Remark]:
-    """A remark on a limit above H(X), all there is to learn about a record of some cohort."""
+def limits_too_high(books: Books, limits: Iterable[Limit]) -> list[Remark]:
+    """Remarks on limits above all there is to learn about a record of some cohort, and on times
+    that no answer about a record of any cohort could reach.
+    """
     least = min(books.by_cohort, key=lambda each: entropy(each.p_x))
+    most = max(1 / each.p_x[each.p_x > 0].min() for each in books.with_records)
     where = {} if least.cohort_shown is None else {"cohort": least.cohort_shown}
-    values = on | {"bits": bits, "entropy_bits": entropy(least.p_x)} | where
-    return [] if bits < entropy(least.p_x) else [Remark("limit_too_high", values)]
+    remarks = []
+    for limit in limits:
+        on = {"limited_by": limit.whom.in_words}
+        if limit.bits is not None and limit.bits >= entropy(least.p_x):
+            values = on | {"bits": limit.bits, "entropy_bits": entropy(least.p_x)} | where
+            remarks.append(Remark("limit_too_high", values))
+        if limit.times is not None and limit.times >= most:
+            values = on | {"times": limit.times, "most_times": float(most)}
+            remarks.append(Remark("cap_too_high", values))
+    return remarks
 
 
 def limits_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
-    """Remarks on limits that leave parties less than their own."""
-    held_down: dict[Limit, list[str]] = {}
-    for party in parties:
-        lowest = books.all_limits.binding_on({party})[0]
-        if lowest.bits < books.limits[party]:
-            held_down.setdefault(lowest, []).append(party)
-    return [
-        Remark(
-            "limit_below_own",
-            {"limited_by": limit.in_words, "bits": limit.bits, "parties": names},
-        )
-        for limit, names in held_down.items()
-    ]
-
-
-def caps_below_own(books: Books, parties: Iterable[str]) -> list[Remark]:
-    """Remarks on caps that leave parties less than their own."""
-    held_down: dict[Limit, list[str]] = {}
-    for party in parties:
-        own = books.caps.get(party, inf)
-        if books.policy.least_cap_on({party}) < own < inf:
-            held_down.setdefault(books.policy.capped_by({party})[0], []).append(party)
-    return [
-        Remark("cap_below_own", {"limited_by": limit.in_words, "cap": limit.cap, "parties": names})
-        for limit, names in held_down.items()
-    ]
-
-
-def _name(books: Books, coalition: Parties) -> str:
-    """What the parties of a coalition are called now."""
-    shown = frozenset(map(books.shown_name, coalition))
-    return coalition_name(shown, frozenset(map(books.shown_name, books.holders)))
+    """Remarks on limits on coalitions that leave parties less than their own, in bits or times."""
+    kinds: tuple[Kind, ...] = ("bits", "times")
+    held_down: dict[tuple[Kind, Limit], list[str]] = {}
+    for party, kind in product(parties, kinds):
+        own = books.own_limit(party)
+        [lowest, *_] = binding(books.limits, frozenset({party}), kind)
+        if lowest.amount(kind) < own.amount(kind) < inf:
+            held_down.setdefault((kind, lowest), []).append(party)
+    remarks = []
+    for (kind, limit), names in held_down.items():
+        values = {"limited_by": limit.whom.in_words, kind: limit.amount(kind), "parties": names}
+        if kind == "bits":
+            remarks.append(Remark("limit_below_own", values))
+        else:
+            remarks.append(Remark("cap_below_own", values))
+    return remarks
 
 
 def _holding(books: Books, coalition: Parties) -> Holding:
-    holding, binding = books.holding(coalition), books.all_limits.binding_on(coalition)
+    holding, bound = books.holding(coalition), books.least_on(*coalition)
     return Holding(
         tuple(sorted(coalition)),
-        _name(books, coalition),
-        binding[0].bits,
-        whom_in_words(binding),
+        coalition_name(coalition, books.holders),
+        bound.bits,
+        whom_in_words(binding(books.limits, coalition)),
         holding.bits,
         holding.is_covered and coalition != books.holders,
         holding.letters,
         holding.slack or 0.0,
         holding.worst_answer or 0.0,
         holding.worst_answer_slack or 0.0,
-        books.all_limits.least_cap_on(coalition),
+        bound.times,
         books.cohort.number,
     )

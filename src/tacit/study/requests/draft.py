@@ -15,15 +15,8 @@ from tacit.accounting import Account
 from tacit.arrays import Array
 from tacit.auditing import Disclosure
 from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, UnconvergedError
-from tacit.information.laws import bits_down, bits_up
-from tacit.policy import (
-    Parties,
-    bits_in_words,
-    bits_of,
-    coalition_name,
-    times_in_words,
-    whom_in_words,
-)
+from tacit.information.laws import bits_down, bits_in_words, bits_up, times_in_words
+from tacit.limits import Bound, Parties, binding, coalition_name, whom_in_words
 from tacit.sampling import IntegerChannel
 from tacit.scheme import Design
 from tacit.scheme.memory import Copy, Step, Transition
@@ -90,6 +83,7 @@ class Draft:
     Attributes:
         request: what it answers.
         design: the certified optimum that it was rounded from.
+        bounds: in force on every coalition that it feeds.
         channel: the integer table to be sampled, [m, class of x, letter].
         told: what it would do to the memory; or which letters it hands on.
         before: what every coalition holds now, on the classes of the channel.
@@ -103,6 +97,7 @@ class Draft:
     """
 
     request: Request
+    bounds: dict[Parties, Bound]
     design: Design
     channel: IntegerChannel
     told: Transition | Copy
@@ -179,7 +174,7 @@ class Draft:
     @property
     def holdings(self) -> tuple[HoldingRecord, ...]:
         """Every limited coalition that the release feeds, after it."""
-        return record_holdings(self.after, self.limits, self.design.caps, self.design.prices)
+        return record_holdings(self.after, self.limits, self.bounds, self.design.prices)
 
     @property
     def level_multipliers(self) -> dict[str, float]:
@@ -289,7 +284,8 @@ def _copied(
         return None
     value, blind = request.utility.value(law), request.blind_value(books.p_x)
     parts = before, after, law, value, blind
-    return Draft(request, design, source.channel, copy, *parts, capped=None, source=source)
+    bounds = books.bounds_on(request.party)
+    return Draft(request, bounds, design, source.channel, copy, *parts, capped=None, source=source)
 
 
 def _drawn(books: Books, request: Request, design: Design, before: Account) -> Draft:
@@ -299,7 +295,9 @@ def _drawn(books: Books, request: Request, design: Design, before: Account) -> D
         raise _too_much(books, design, coalition, held)
     law = request.told_law(before, channel)
     value, blind = request.utility.value(law), request.blind_value(books.p_x)
-    return Draft(request, design, channel, transition, before, after, law, value, blind, capped)
+    bounds = books.bounds_on(request.party)
+    parts = before, after, law, value, blind, capped
+    return Draft(request, bounds, design, channel, transition, *parts)
 
 
 def _round(
@@ -338,10 +336,8 @@ def _broken_cap(books: Books, design: Design, told: Told, after: Account) -> Par
     if worst is None or over[worst] > _ROUNDED_CAP:
         return worst
     steps = [*told_steps(books), told]
-    keeps_cap = ExactLaws().keeps_cap
-    return next(
-        (each for each in over if not keeps_cap(after, steps, each, design.caps[each])), None
-    )
+    keeps, bounds = ExactLaws().keeps, books.bounds_on(design.party)
+    return next((each for each in over if not keeps(after, steps, each, bounds[each].times)), None)
 
 
 def _broken_limits(design: Design, before: Account, after: Account) -> dict[Parties, float]:
@@ -360,7 +356,7 @@ def _broken_limits(design: Design, before: Account, after: Account) -> dict[Part
 def _too_much(books: Books, design: Design, coalition: Parties, held: float) -> InfeasibleError:
     """A release that would tell a coalition more than its limit, as far as can be proved."""
     name, allowed = " + ".join(sorted(coalition)), _allowed(books, coalition)
-    if coalition == {design.party} and design.limits[coalition] < books.own_limit(design.party):
+    if coalition == {design.party} and design.limits[coalition] < books.least_on(design.party).bits:
         allowed = f"the {bits_up(design.limits[coalition])} bits that it asks to hold"
     reason = f"the rounded release would tell {name} up to {held:.9f} bits, of {allowed}"
     return refusal(books, reason, coalition)
@@ -370,19 +366,22 @@ def refusal(
     books: Books, reason: str, coalition: Parties, suggestions: Iterable[Suggestion] = ()
 ) -> InfeasibleError:
     """A refusal because of a coalition's smallest limit."""
-    binding = books.all_limits.binding_on(coalition)
     return InfeasibleError(
         tuple(sorted(coalition)),
-        binding[0].bits,
+        books.least_on(*coalition).bits,
         books.proved_account.upper_bits(coalition),
         reason=reason,
-        limited_by=whom_in_words(binding),
+        limited_by=whom_in_words(binding(books.limits, coalition)),
         suggestions=suggestions,
     )
 
 
 def _allowed(books: Books, coalition: Parties) -> str:
-    return bits_of(books.all_limits.binding_on(coalition), coalition)
+    """The bits that a coalition may hold, and whose they are."""
+    limits, shown = binding(books.limits, coalition), bits_in_words(books.least_on(*coalition).bits)
+    if all(each.whom.names == coalition for each in limits):
+        return f"{'its' if len(coalition) == 1 else 'their'} {shown}"
+    return f"the {shown} that {whom_in_words(limits)} may hold"
 
 
 def own_ceiling(books: Books, request: Request, *, is_modest: bool = False) -> float:
@@ -391,7 +390,7 @@ def own_ceiling(books: Books, request: Request, *, is_modest: bool = False) -> f
     A modest request is never refused.
     """
     party, own = request.party, frozenset({request.party})
-    limit = books.own_limit(party)
+    limit = books.least_on(party).bits
     held = books.proved_account.upper_bits(own)
     left = limit - held
     if is_modest:
@@ -480,43 +479,41 @@ def cap_refusal(
     books: Books, reason: str, coalition: Parties, suggestions: Iterable[Suggestion] = ()
 ) -> CapError:
     """A refusal because of a coalition's smallest cap."""
-    binding = books.all_limits.capped_by(coalition)
     return CapError(
         tuple(sorted(coalition)),
-        binding[0].cap,
+        books.least_on(*coalition).cap,
         books.proved_account.worst_answer(coalition),
         reason=reason,
-        limited_by=whom_in_words(binding),
+        limited_by=whom_in_words(binding(books.limits, coalition, "times")),
         suggestions=suggestions,
     )
 
 
 def worst_answer_in_words(books: Books, coalition: Parties) -> str:
-    """What the worst single answer of a coalition tells, of its smallest cap."""
-    binding, held = books.all_limits.capped_by(coalition), books.proved_account.worst_answer
-    cap, whom, worst = binding[0].cap, whom_in_words(binding), held(coalition)
+    """What the worst single answer of a coalition tells, of the least times that it may."""
+    worst, times = books.proved_account.worst_answer(coalition), books.least_on(*coalition).times
+    whom = whom_in_words(binding(books.limits, coalition, "times"))
     if not worst:
-        return f"the cap on {whom} is {bits_in_words(cap)}"
+        return f"the limit on {whom} is {times:,.12g} times"
     name, view = coalition_name(coalition, books.holders), books.proved_account.view(coalition)
-    by = "" if whom == name else f" (the cap on {whom})"
+    by = "" if whom == name else f" (the limit on {whom})"
     up_to = "" if view is not None and view.is_exact else "up to "
     return (
         f"the worst single answer of {name} makes a combination of levels {up_to}"
-        f"{times_in_words(worst)} times as likely, of {times_in_words(cap)} that a cap of "
-        f"{bits_in_words(cap)} allows{by}"
+        f"{times_in_words(worst)} times as likely, of {times:,.12g} that it may{by}"
     )
 
 
 def holding_in_words(books: Books, coalition: Parties) -> str:
     """What a coalition that a release would feed holds of its smallest limit."""
     account, everyone = books.proved_account, books.holders | coalition
-    binding = books.all_limits.binding_on(coalition)
-    name, whom = coalition_name(coalition, everyone), whom_in_words(binding)
+    name = coalition_name(coalition, everyone)
+    whom = whom_in_words(binding(books.limits, coalition))
     verb = "holds" if len(coalition) == 1 or name == "everyone" else "together hold"
     if account.is_covered(coalition) and not account.memory.present <= coalition:
         verb = f"{'counts' if len(coalition) == 1 else 'count'} as everyone does, with"
     by = "" if whom == name else f" (the limit on {whom})"
-    held, limit = account.upper_bits(coalition), binding[0].bits
+    held, limit = account.upper_bits(coalition), books.least_on(*coalition).bits
     return f"{name} {verb} {bits_up(held)} of {bits_in_words(limit)}{by}"
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import count, islice
-from math import ceil, inf, log2
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,17 @@ from tacit.arrays import Array
 from tacit.auditing import SURE, Disclosure, most_complete_first
 from tacit.auditing.disclosure import LEAST_PEOPLE, is_rare, most_named
 from tacit.errors import InfeasibleError, InvalidInputError
-from tacit.information.laws import as_cap, as_positive_bits
+from tacit.information.laws import as_positive_bits
 from tacit.information.measures import guess_bound
-from tacit.policy import Policy, whom_in_words
+from tacit.limits import (
+    Limit,
+    as_times,
+    binding,
+    bounds,
+    cap_of,
+    least,
+    whom_in_words,
+)
 from tacit.problem import Problem
 from tacit.remark import Remark
 from tacit.scheme.views import class_rows, class_sums, refine_classes
@@ -52,7 +60,7 @@ class PlannedPoint:
         bits: about one record.
         correct: share of right answers of a release within them.
         most: no release within them has a larger share.
-        capped: share of right answers with the cap that was asked about; ``None`` without one.
+        capped: share of right answers within the times that were asked about; ``None`` without.
     """
 
     bits: float
@@ -69,8 +77,8 @@ class PlannedCurve:
         request: what is asked for.
         blind: share that a blind guess gets right.
         points: with more and more bits.
-        needed: bits for the share that was asked for, within the cap that was asked about; ``None``
-            if none was.
+        needed: bits for the share that was asked for, within the times that were asked about;
+            ``None`` if none was.
     """
 
     request: str
@@ -145,9 +153,9 @@ class LimitPlan:
         curves: one for each request.
         answers: what each party would get, in the order in which they ask; empty without parties.
         limit: of each party, in bits; ``None`` without parties.
-        cap: of each party, in bits; ``None`` without one.
+        times: of each party; ``None`` without such a limit.
         is_equal_share: whether that is an equal share of the limits on coalitions.
-        policy: the limits on coalitions.
+        limits: on coalitions.
         orders: how many orders were tried; in each, everybody asks later by as many places.
         cohort: whom it is about; ``None`` where there is one cohort.
         others: the same for the other cohorts; in all, the one where answers are worth least is
@@ -157,9 +165,9 @@ class LimitPlan:
     curves: tuple[PlannedCurve, ...]
     answers: tuple[PlannedAnswer, ...]
     limit: float | None
-    cap: float | None
+    times: float | None
     is_equal_share: bool
-    policy: Policy
+    limits: tuple[Limit, ...]
     orders: int
     cohort: int | None = None
     others: tuple[LimitPlan, ...] = ()
@@ -175,9 +183,9 @@ class LimitPlan:
             "curves": [curve.as_dict() for curve in self.curves],
             "answers": [asdict(answer) for answer in self.answers],
             "limit": self.limit,
-            "cap": self.cap,
+            "times": self.times,
             "is_equal_share": self.is_equal_share,
-            "policy": self.policy.in_words,
+            "limits": [limit.as_dict() for limit in self.limits],
             "orders": self.orders,
             "spread": self.spread,
             "cohort": self.cohort,
@@ -224,12 +232,12 @@ class LimitMeaning:
         return self.most - self.blind
 
 
-def explain_limit(books: Books, bits: float, cap: float) -> list[LimitMeaning]:
-    """What a limit and a cap mean for each private attribute, the largest growth first.
+def explain_limit(books: Books, bits: float, times: float) -> list[LimitMeaning]:
+    """What a limit means for each private attribute, the largest growth first.
 
-    Of several cohorts, in the one where it grows most. An infinite cap is none.
+    Of several cohorts, in the one where it grows most.
     """
-    by_cohort = (_explain_in_cohort(each, bits, cap) for each in books.with_records)
+    by_cohort = (_explain_in_cohort(each, bits, times) for each in books.with_records)
     worst = []
     for each in zip(*by_cohort, strict=True):
         disclosed = most_complete_first(one.disclosed for one in each if one.disclosed is not None)
@@ -238,14 +246,14 @@ def explain_limit(books: Books, bits: float, cap: float) -> list[LimitMeaning]:
     return sorted(worst, key=lambda each: -each.growth)
 
 
-def _explain_in_cohort(books: Books, bits: float, cap: float) -> Iterator[LimitMeaning]:
-    caps = {} if cap == inf else {(): cap}
+def _explain_in_cohort(books: Books, bits: float, times: float) -> Iterator[LimitMeaning]:
+    caps = {} if times == inf else {(): cap_of(times)}
     for attribute, p_r in zip(books.created.attributes, _laws_of_attributes(books), strict=True):
         blind = float(p_r.max())
         most = _most_correct(Problem(np.diag(p_r[p_r > 0]), caps=caps), blind, bits)
         levels = zip(attribute.labels, p_r, strict=True)
         found = most_complete_first(
-            _disclosable(books, attribute.name, label, float(p), bits, cap)
+            _disclosable(books, attribute.name, label, float(p), bits, cap_of(times))
             for label, p in levels
             if is_rare(p)
         )
@@ -274,28 +282,30 @@ def _most_correct(problem: Problem, blind: float, bits: float) -> float:
     return _points(problem, [bits])[0].most
 
 
-def missing_cap(books: Books, party: str) -> list[Remark]:
-    """A cap for a party that has none, under which no answer gives away who has a rare level.
+def missing_times(books: Books, party: str) -> list[Remark]:
+    """A limit in times for a party without one, under which no answer gives away who has a rare
+    level.
 
-    No remark where its limit, or a cap around it, rules that out. Of several cohorts, the least.
+    No remark where its bits, or a limit around it, rule that out. Of several cohorts, the least.
     """
-    caps = [cap for each in books.with_records if (cap := suggest_cap(each, party)) is not None]
-    if not caps:
+    found = [suggest_times(each, party) for each in books.with_records]
+    suggested = [times for times in found if times is not None]
+    if not suggested:
         return []
-    cap, capped = min(caps), books.policy.capped_by({party})
-    lost = max(_lost_correct(each, books.own_limit(party), cap) for each in books.with_records)
-    told = {"party": party, "cap": cap, "lost": lost}
-    around = capped[0].cap if capped else inf
-    beside = {"around": around, "limited_by": whom_in_words(capped)} if capped else {}
-    return [Remark("no_cap", told | beside)]
+    times, bound = min(suggested), books.least_on(party)
+    lost = max(_lost_correct(each, bound.bits, times) for each in books.with_records)
+    told = {"party": party, "times": times, "lost": lost}
+    if bound.times < inf:
+        whom = whom_in_words(binding(books.limits, frozenset({party}), "times"))
+        told |= {"around": bound.times, "limited_by": whom}
+    return [Remark("no_cap", told)]
 
 
-def suggest_cap(books: Books, party: str) -> float | None:
-    """The largest cap, in tenths of a bit, under which no level that few records have is disclosed.
+def suggest_times(books: Books, party: str) -> float | None:
+    """The most times, in tenths, within which no level that few records have is disclosed.
 
-    No answer makes a level more than 2**cap times as likely, so the most common of these levels
-    decides. ``None`` where the party has a cap of its own or was told more already, or where a
-    smaller cap on a coalition around it forbids as much.
+    The most common of these levels decides. ``None`` where the party has such a limit of its own or
+    was told more already, or where a smaller one on a coalition around it forbids as much.
     """
     shares = [
         float(p)
@@ -303,11 +313,11 @@ def suggest_cap(books: Books, party: str) -> float | None:
         for p in p_r[is_rare(p_r)]
         if p > 0
     ]
-    if party in books.caps or not shares:
+    if books.own_limit(party).times is not None or not shares:
         return None
-    cap = (ceil(10 * log2(SURE / max(shares)) - 1e-9) - 1) / 10
+    times = (ceil(10 * SURE / max(shares) - 1e-9) - 1) / 10
     told = books.proved_account.worst_answer(frozenset({party}))
-    return None if cap < told or books.policy.least_cap_on({party}) <= cap else cap
+    return None if cap_of(times) < told or books.least_on(party).times <= times else times
 
 
 def _laws_of_externals(books: Books) -> list[Array]:
@@ -316,13 +326,13 @@ def _laws_of_externals(books: Books) -> list[Array]:
     return [np.where(each.max(axis=0) >= SURE, books.p_x @ each, 0.0) for each in rows]
 
 
-def _lost_correct(books: Books, bits: float, cap: float) -> float:
-    """Share of right answers about an attribute that a cap costs beside a limit, at most."""
+def _lost_correct(books: Books, bits: float, times: float) -> float:
+    """Share of right answers about an attribute that times cost beside a limit in bits, at most."""
     lost = [0.0]
     for p_r in _laws_of_attributes(books):
         if np.count_nonzero(p_r) <= _WIDE:
             problem = Problem(np.diag(p_r[p_r > 0]), individual=bits)
-            capped = solve(replace(problem, caps={(): cap})).value
+            capped = solve(replace(problem, caps={(): cap_of(times)})).value
             lost.append(capped - solve(problem).value)
     return max(lost)
 
@@ -348,15 +358,15 @@ def _points(problem: Problem, grid: Sequence[float] | Array) -> list[PlannedPoin
 
 
 def plan_curve(
-    books: Books, question: Question, correct: float | None, cap: float | None
+    books: Books, question: Question, correct: float | None, times: float
 ) -> PlannedCurve:
-    """What bits buy for a question; and the bits that a share of right answers needs, capped."""
+    """What bits buy for a question; and the bits for a share of right answers."""
     problem = _problem(books, question)
     all_bits = solve(problem).leakage[()]
     grid = np.unique(np.maximum(np.round(np.array(_CURVE) * all_bits, 4), 1e-4))
     points = _points(problem, grid)
-    allowed = problem if cap is None else replace(problem, caps={(): cap})
-    if cap is not None:
+    allowed = problem if times == inf else replace(problem, caps={(): cap_of(times)})
+    if times < inf:
         points = [
             replace(point, capped=other.correct)
             for point, other in zip(points, _points(allowed, grid), strict=True)
@@ -376,15 +386,15 @@ def make_plans(
     correct: float | None,
     parties: int,
     limit: float | None,
-    cap: float | None,
-    policy: Policy,
+    times: float | None,
+    limits: tuple[Limit, ...],
 ) -> LimitPlan:
     """What limits would buy in each cohort; of the one where answers are worth least, first.
 
     Args:
         views: the books for each cohort.
         read: what will be asked for, as a cohort's books understand it.
-        correct, parties, limit, cap, policy: as for ``make_plan``.
+        correct, parties, limit, times, limits: as for ``make_plan``.
     """
     plans = [
         replace(
@@ -394,8 +404,8 @@ def make_plans(
                 correct=correct,
                 parties=parties,
                 limit=limit,
-                cap=cap,
-                policy=policy,
+                times=times,
+                limits=limits,
                 work=_ORDER_WORK / len(views),
             ),
             cohort=each.cohort_shown,
@@ -414,8 +424,8 @@ def make_plan(
     correct: float | None,
     parties: int,
     limit: float | None,
-    cap: float | None,
-    policy: Policy,
+    times: float | None,
+    limits: tuple[Limit, ...],
     work: float = _ORDER_WORK,
 ) -> LimitPlan:
     """What limits would buy, request by request; and what each of some new parties would get.
@@ -426,38 +436,39 @@ def make_plan(
         correct: share of right answers to find the bits for.
         parties: how many new parties ask.
         limit: of each of them; by default an equal share of the limits on coalitions.
-        cap: bits of the worst single answer of each of them; a smaller one on coalitions counts.
-        policy: the limits on coalitions.
+        times: the same; a smaller one on coalitions counts.
+        limits: in force.
         work: operations after which no more orders are tried.
     """
-    _check(questions, correct, parties, limit, cap)
-    around = policy.least_cap_on({_newcomers(books, 1)[0]})  # whatever it says of its own
-    cap = min(inf if cap is None else cap, around)
-    cap = None if cap == inf else cap
-    curves = tuple(plan_curve(books, question, correct, cap) for question in questions)
+    _check(questions, correct, parties, limit, times)
+    around = least(limits, frozenset(_newcomers(books, 1))).times  # whatever it says of its own
+    most = min(inf if times is None else times, around)
+    shown = None if most == inf else most
+    shared = tuple(each for each in limits if each.whom.party is None)
+    curves = tuple(plan_curve(books, question, correct, most) for question in questions)
     if not parties:
-        return LimitPlan(curves, (), None, cap, is_equal_share=False, policy=policy, orders=0)
+        return LimitPlan(curves, (), None, shown, is_equal_share=False, limits=shared, orders=0)
     names = _newcomers(books, parties)
-    own = _equal_share(policy, names) if limit is None else limit
-    planned = books if policy == books.policy else books.with_policy(policy)
+    own = _equal_share(limits, names) if limit is None else limit
+    planned = books.with_limits(limits)
     turns = [
         (names[turn % parties], questions[turn % len(questions)])
         for turn in range(max(parties, len(questions)))
     ]
-    until = work_done() + work
+    until, cap = work_done() + work, None if most == inf else cap_of(most)
     tried = _try_orders(planned, turns, own, cap, until)
     analysable = _rehearse_analysable(planned, turns, own, cap, until)
     answers = tuple(
         _answer(planned, turn, own, [order[place] for order in tried], analysable.get(place))
         for place, turn in enumerate(turns)
     )
-    return LimitPlan(curves, answers, own, cap, limit is None, policy, len(tried))
+    return LimitPlan(curves, answers, own, shown, limit is None, shared, len(tried))
 
 
 def _newcomers(books: Books, parties: int) -> list[str]:
     """Names that no party has yet."""
-    names = (f"party {n}" for n in count(1))
-    return [*islice((name for name in names if name not in books.limits), parties)]
+    names = (f"party-{n}" for n in count(1))
+    return [*islice((name for name in names if name not in books.titles), parties)]
 
 
 def _check(
@@ -465,7 +476,7 @@ def _check(
     correct: float | None,
     parties: int,
     limit: float | None,
-    cap: float | None,
+    times: float | None,
 ) -> None:
     if not questions:
         raise InvalidInputError("nothing is asked for: name at least one column")
@@ -477,19 +488,20 @@ def _check(
         raise InvalidInputError(f"parties are {parties}: give 1 to {_MOST_PARTIES}")
     if limit is not None:
         as_positive_bits(limit, name="the limit of each party")
-    if cap is not None:
-        as_cap(cap, name="the cap of each party")
+    if times is not None:
+        as_times(times, name="the limit of each party")
 
 
-def _equal_share(policy: Policy, names: Sequence[str]) -> float:
+def _equal_share(limits: Sequence[Limit], names: Sequence[str]) -> float:
     """The largest own limit at which each party is sure to get what it would get alone.
 
     Releases that do not read each other tell a coalition at most the sum of what each one tells.
     """
-    limits = {who: bits for who, bits in policy.limits_among(names).items() if bits < inf}
-    if not limits:
+    named = bounds(limits, frozenset(names))
+    share = min((each.bits / len(who) for who, each in named.items()), default=inf)
+    if share == inf:
         raise InvalidInputError("there are no limits on coalitions: give a limit for each party")
-    return min(bits / len(coalition) for coalition, bits in limits.items())
+    return share
 
 
 def _try_orders(

@@ -14,9 +14,9 @@ from tacit.accounting import Account, other_rows_upper_bits
 from tacit.arrays import Array
 from tacit.auditing import Disclosure
 from tacit.errors import TacitError
-from tacit.information.laws import bits_down, bits_up
+from tacit.information.laws import bits_down, bits_up, limit_in_words
+from tacit.limits import Parties, binding, coalition_name, replaced, whom_in_words
 from tacit.markup import html_table
-from tacit.policy import Parties, coalition_name, limit_in_words, whom_in_words
 from tacit.remark import Remark
 from tacit.sampling import IntegerChannel
 from tacit.scheme.views import ClassOfX, class_sums, parent_classes
@@ -31,7 +31,7 @@ from tacit.study.reports.receipts import (
 from tacit.study.reports.risk import Risk
 from tacit.study.reports.status import Holding, loose_bounds, loose_caps, unfollowed
 from tacit.study.requests.draft import Draft, draft
-from tacit.study.requests.plan import suggest_cap
+from tacit.study.requests.plan import suggest_times
 from tacit.study.requests.refusals import tight_cap
 from tacit.study.requests.risk import foresee_risks
 from tacit.study.requests.variants import Variant, design_variants, price_of_levels
@@ -153,7 +153,7 @@ class Quote:
         about_more: about how many such requests would still fit after it; ``None`` where a cap is
             reached, so that bits do not say it.
         curve: bits to the party against value, around the asked point.
-        compared_cap: the party's own cap, or the one that is suggested to it, in bits, where the
+        compared_times: the party's own limit in times, or the one suggested to it, where the
             curve compares with and without it.
         answered_by: number of the release that answered this very request before, which asking
             again delivers once more, at no cost; ``None`` for a new one.
@@ -184,7 +184,7 @@ class Quote:
     coalitions: tuple[QuotedHolding, ...]
     about_more: int | None
     curve: tuple[CurvePoint, ...]
-    compared_cap: float | None
+    compared_times: float | None
     answered_by: int | None
     others_bits: float
     risks: tuple[Risk, ...]
@@ -253,10 +253,10 @@ def quote_draft(
     priced = price_of_levels(books, drafted, never, until)  # before its curve, if time is short
     curve = tuple(_curve(books, drafted, own, until))
     new = [drafted.channel] if drafted.source is None else []
-    own_cap = books.caps.get(request.party)
-    cap = (suggest_cap(books, request.party) if own_cap is None else own_cap) if compare else None
+    own_times = books.own_limit(request.party).times
+    times = (own_times or suggest_times(books, request.party)) if compare else None
     if compare:
-        others = _other_releases(books, request, cap)
+        others = _other_releases(books, request, times)
         curve = tuple(_compare(point, others, until) for point in curve)
     return Quote(
         **_asked(books, request),
@@ -270,7 +270,7 @@ def quote_draft(
         coalitions=shares,
         about_more=None if reached else min(map(_fits, shares)),
         curve=curve,
-        compared_cap=cap,
+        compared_times=times,
         answered_by=None,
         others_bits=_others_bits(books, drafted.design.class_of_x, *new),
         risks=foresee_risks(books, drafted),
@@ -293,9 +293,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
     """The quote of a request that was answered before."""
     record, request = intent.record, intent.request
     p_r = books.p_x @ request.question.p_r_given_x
-    coalitions = books.policy.limits_on(
-        request.party, books.holders, books.own_limit(request.party)
-    )
+    coalitions = books.bounds_on(request.party)
     shares = _shares(books, request.party, coalitions, books.proved_account, books.proved_account)
     return Quote(
         **_asked(books, request),
@@ -309,7 +307,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
         coalitions=shares,
         about_more=MOST_COUNTED,
         curve=(),
-        compared_cap=None,
+        compared_times=None,
         answered_by=intent.entry.number,
         others_bits=_others_bits(books, books.class_of_x),
         risks=(),
@@ -327,7 +325,7 @@ def quote_recorded(books: Books, intent: Intent) -> Quote:
 def _asked(books: Books, request: Request) -> dict[str, Any]:
     """What a quote says of the request itself."""
     return {
-        "party": books.shown_name(request.party),
+        "party": request.party,
         "request": request.question.name,
         "measure": request.measure.kind,
         "objective": request.measure.objective,
@@ -365,28 +363,24 @@ def _shares(
     books: Books, party: str, coalitions: Iterable[Parties], before: Account, after: Account
 ) -> tuple[QuotedHolding, ...]:
     """What the limited coalitions hold; the party's standing limit is shown, not what it asks."""
-    limits = {each: books.all_limits.binding_on(each) for each in sorted(coalitions, key=_by_size)}
-    holdings = after.holdings(limits)
+    holdings = after.holdings(sorted(coalitions, key=_by_size))
     return tuple(
         QuotedHolding(
             tuple(sorted(coalition)),
-            coalition_name(
-                frozenset(map(books.shown_name, coalition)),
-                frozenset(map(books.shown_name, books.holders | {party})),
-            ),
-            binding[0].bits,
-            whom_in_words(binding),
+            coalition_name(coalition, books.holders | {party}),
+            books.least_on(*coalition).bits,
+            whom_in_words(binding(books.limits, coalition)),
             before.upper_bits(coalition),
             held.is_covered and coalition != books.holders | {party},
             held.letters,
             held.slack,
             held.worst_answer,
             held.worst_answer_slack,
-            books.all_limits.least_cap_on(coalition),
+            books.least_on(*coalition).times,
             books.cohort.number,
             held.bits,
         )
-        for (coalition, binding), held in zip(limits.items(), holdings.values(), strict=True)
+        for coalition, held in holdings.items()
     )
 
 
@@ -395,9 +389,9 @@ def _reached_cap(books: Books, drafted: Draft) -> list[Remark]:
     coalition = tight_cap(drafted)
     if coalition is None:
         return []
-    limits = books.all_limits.capped_by(coalition)
     name = coalition_name(coalition, books.holders | coalition)
-    told = {"coalition": name, "cap": limits[0].cap, "limited_by": whom_in_words(limits)}
+    whom = whom_in_words(binding(books.limits, coalition, "times"))
+    told = {"coalition": name, "times": books.least_on(*coalition).times, "limited_by": whom}
     return [Remark("cap_reached", told)]
 
 
@@ -444,18 +438,18 @@ def _curve(books: Books, drafted: Draft, own: QuotedHolding, until: float) -> li
 
 
 def _other_releases(
-    books: Books, request: Request, cap: float | None
+    books: Books, request: Request, times: float | None
 ) -> dict[str, tuple[Books, Request]]:
     """Name -> the books and the request of a release to compare with."""
     others = {}
     if request.mean_cost is not None and request.question.external is None:
         form = "adaptive" if request.analysable else "analysable"
         others[form] = books, replace(request, analysable=not request.analysable)
-    if cap is not None:
-        is_own = request.party in books.caps
-        caps = {party: bits for party, bits in books.caps.items() if party != request.party}
-        caps |= {} if is_own else {request.party: cap}
-        others["uncapped" if is_own else "capped"] = replace(books, caps=caps), request
+    if times is not None:
+        own = books.own_limit(request.party)
+        other = replace(own, times=times if own.times is None else None)
+        changed = books.with_limits(replaced(books.limits, other))
+        others["capped" if own.times is None else "uncapped"] = changed, request
     return others
 
 

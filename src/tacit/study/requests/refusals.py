@@ -9,8 +9,8 @@ from dataclasses import replace
 from math import floor
 
 from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, TacitError
-from tacit.information.laws import bits_down, bits_up
-from tacit.policy import Parties, bits_in_words, limit_in_words, whom_in_words
+from tacit.information.laws import bits_down, bits_in_words, bits_up, limit_in_words
+from tacit.limits import Parties, binding, used_up, whom_in_words
 from tacit.problem import MEAN, WORST_LEVEL
 from tacit.scheme import Scheme, Variable
 from tacit.scheme.scheme import CAP_ROOM
@@ -50,7 +50,7 @@ def refusal_with_suggestion(
     coalition: Parties = frozenset(error.coalition)
     is_own = coalition == {request.party}
     if isinstance(error, CapError):
-        reason = f"{error}; {request.party} may learn more only if caps are raised"
+        reason = f"{error}; {request.party} may learn more only if limits in times are raised"
         return cap_refusal(books, reason, coalition, higher_caps(books, coalition))
     left = error.limit_bits - (error.held_bits if is_own else books.proved_account.everyone_bits)
     if is_own and request.bits is not None and request.bits <= left:
@@ -114,29 +114,19 @@ def higher_limits(books: Books, party: str, coalition: Parties) -> list[Suggesti
 
     Raising one limit does not help a party that another leaves nothing to.
     """
-    policy, held = books.all_limits, books.proved_account.upper_bits
-    used_up = policy.used_up(party, books.holders, held, _LEAST_OFFERED)
-    limits = dict.fromkeys((*policy.binding_on(coalition), *used_up))
-    own = [limit.own_party for limit in limits if limit.own_party is not None]
-    shared = [limit.as_dict() for limit in limits if limit.own_party is None]
-    return [
-        *(Suggestion("set_party", {"name": name}) for name in own),
-        *([Suggestion("change_collusion", {"limits": shared})] if shared else []),
+    held = books.proved_account.upper_bits
+    limits = [
+        *binding(books.limits, coalition),
+        *used_up(books.limits, books.holders, party, held, _LEAST_OFFERED),
     ]
+    raised = dict.fromkeys(str(each.whom) for each in limits)
+    return [Suggestion("set_limit", {"whom": whom, "bits": None}) for whom in raised]
 
 
 def higher_caps(books: Books, coalition: Parties) -> list[Suggestion]:
-    """Suggest to raise the smallest cap on a coalition or one around it."""
-    capped = books.all_limits.capped_by(coalition)
-    own = [limit.own_party for limit in capped if limit.own_party is not None]
-    shared = [each.as_dict() | {"raised": "cap"} for each in capped if each.own_party is None]
-    return [
-        *(
-            Suggestion("set_party", {"name": each, "limit": books.limits[each], "cap": None})
-            for each in own
-        ),
-        *([Suggestion("change_collusion", {"limits": shared})] if shared else []),
-    ]
+    """Suggest to raise the least times on a coalition or one around it."""
+    capped = binding(books.limits, coalition, "times")
+    return [Suggestion("set_limit", {"whom": str(each.whom), "times": None}) for each in capped]
 
 
 def tight_cap(best: Draft) -> Parties | None:
@@ -196,7 +186,10 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
             f"{worst_answer_in_words(books, capped)}{_as_remembered(best, capped)}, which leaves "
             f"{request.party} {nothing}"
         )
-        caps, only = higher_caps(books, capped), "it may learn more only if caps are raised"
+        caps, only = (
+            higher_caps(books, capped),
+            "it may learn more only if limits in times are raised",
+        )
         fair = _by_worst_level(books, best, capped)
         if fair is None:
             return cap_refusal(books, f"{reason}; {only}", capped, caps)
@@ -231,7 +224,7 @@ def _by_worst_level(books: Books, best: Draft, capped: Parties) -> Request | Non
     measure = request.measure.model_copy(update={"objective": WORST_LEVEL})
     wanted = replace(request, measure=measure)
     if best.channel.weights.size > _MOST_ENTRIES:
-        return wanted if books.all_limits.least_cap_on(capped) > CAP_ROOM else None
+        return wanted if books.least_on(*capped).cap > CAP_ROOM else None
     fair = _draft_or_none(books, wanted)
     return wanted if fair is not None and fair.is_worth_it else None
 
@@ -252,7 +245,7 @@ def _as_remembered(best: Draft, capped: Parties) -> str:
 def _is_held_to_ask(books: Books, best: Draft) -> bool:
     """Whether a party is held to what it asks for, not to its limits."""
     party = best.request.party
-    return best.limits[frozenset({party})] < books.own_limit(party)
+    return best.limits[frozenset({party})] < books.least_on(party).bits
 
 
 def _substitute(books: Books, best: Draft) -> Request | None:
@@ -284,7 +277,7 @@ def _can_be_asked(books: Books, request: Request) -> bool:
 
 def coarse_refusal(books: Books, best: Draft, max_error: float) -> InfeasibleError:
     """The refusal of an answer with a larger cost than is wanted."""
-    request, coalition, measure = best.request, binding(best), best.request.measure
+    request, coalition, measure = best.request, most_wanted(best), best.request.measure
     words = value_in_words(measure.kind, best.value, best.blind, measure.objective)
     what = "a mean error" if measure.objective == MEAN else "an error at the worst level"
     reachable = bits_up(best.value)  # so that pasting it works
@@ -301,16 +294,16 @@ def coarse_refusal(books: Books, best: Draft, max_error: float) -> InfeasibleErr
 def _what_binds(books: Books, best: Draft, coalition: Parties) -> str:
     asked, capped = best.request.bits, tight_cap(best)
     if capped is not None:
-        limits = books.all_limits.capped_by(capped)
-        return f"the cap of {bits_in_words(limits[0].cap)} on {whom_in_words(limits)} allows"
+        whom = whom_in_words(binding(books.limits, capped, "times"))
+        return f"the limit of {books.least_on(*capped).times:,.12g} times on {whom} allows"
     if asked is not None and coalition == {best.request.party} and _is_held_to_ask(books, best):
         return f"the {bits_in_words(asked)} asked for {'allows' if asked == 1 else 'allow'}"
-    limits = books.all_limits.binding_on(coalition)
-    shown = bits_in_words(limits[0].bits)
-    return f"the limit of {shown} on {whom_in_words(limits)} allows"
+    shown = bits_in_words(books.least_on(*coalition).bits)
+    whom = whom_in_words(binding(books.limits, coalition))
+    return f"the limit of {shown} on {whom} allows"
 
 
-def binding(best: Draft) -> Parties:
+def most_wanted(best: Draft) -> Parties:
     """The coalition whose next bit would be worth most; of several, that with the least limit."""
     multipliers = best.design.solution.multipliers
     worth = {

@@ -20,7 +20,7 @@ def foresee_risks(books: Books, drafted: Draft) -> tuple[Risk, ...]:
     """What could be told after a release that is not recorded yet; see ``tell_risks``."""
     party, question = drafted.request.party, drafted.request.question
     steps = drafted.steps_after(books)
-    scheme = Scheme.resume(books.p_x, drafted.after.memory, steps, books.policy)
+    scheme = Scheme.resume(books.p_x, drafted.after.memory, steps, books.limits)
     return _risks(books, scheme, party, drafted.holdings, list_variables(books, question))
 
 
@@ -80,5 +80,6 @@ def _risk(
     books: Books, scheme: Scheme, parties: Sequence[str], variables: Iterable[Variable]
 ) -> Risk:
     told = tuple(map(Told.of, infer_held(scheme, parties, variables)))
-    cap, records = books.all_limits.least_cap_on(parties), books.cohort.record.records
-    return Risk(parties=tuple(parties), records=records, cap=None if cap == inf else cap, told=told)
+    times, records = books.least_on(*parties).times, books.cohort.record.records
+    limit = None if times == inf else times
+    return Risk(parties=tuple(parties), records=records, times=limit, told=told)

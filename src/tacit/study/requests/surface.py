@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.errors import CeilingError, InfeasibleError
 from tacit.information import entropy
-from tacit.policy import Everyone, Policy
+from tacit.limits import EVERYONE, cap_of, find, without
 from tacit.scheme import Scheme, Variable
 from tacit.solution import GAP_TOL
 from tacit.solvers import A_SECOND, work_done
@@ -136,14 +136,18 @@ def trace_request(
     account, all_bits = books.account_for(request.question), entropy(books.p_x)
     held = account.upper_bits(frozenset({request.party}))
     everyone_held = account.upper_bits(books.holders) if books.holders else 0.0
-    own = round(min(books.limits[request.party] if limit is None else limit, all_bits), _DIGITS)
-    standing = books.policy.bits_for_everyone(all_bits)
+    set_limit = books.own_limit(request.party)
+    own = round(min(set_limit.amount("bits") if limit is None else limit, all_bits), _DIGITS)
+    on_all = find(books.limits, EVERYONE)
+    standing = inf if on_all is None else on_all.amount("bits")
     full = round(min(standing if everyone is None else everyone, all_bits), _DIGITS)
     rows, columns = _grid(held, own, all_bits), _grid(everyone_held, full, all_bits)
-    others = replace(books, policy=books.policy.change(without=[Everyone])).scheme(account)
-    cap = books.caps.get(request.party)
-    value = _value(others, request, own, full, cap=cap, gap_tol=GAP_TOL)
-    alone = replace(books, policy=Policy()).scheme(account)
+    others = without(books.limits, EVERYONE, set_limit.whom)
+    cap = None if set_limit.times is None else cap_of(set_limit.times)
+    value = _value(
+        replace(books, limits=others).scheme(account), request, own, full, cap=cap, gap_tol=GAP_TOL
+    )
+    alone = replace(books, limits=()).scheme(account)
     found, until = dict[tuple[float, float], float | None](), work_done() + work
     points = [(own, full), *((row, column) for row in rows for column in columns)]
     for point in points:

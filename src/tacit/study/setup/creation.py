@@ -14,11 +14,11 @@ from shutil import rmtree
 from typing import Any
 
 from tacit.errors import InvalidInputError, Suggestion
+from tacit.information.laws import as_positive_bits
 from tacit.ledger import HASH_DIGITS, Ledger, Sketch, default_ledger
 from tacit.ledger.database import absolute_address
 from tacit.ledger.entry import SUPERSEDED
 from tacit.ledger.user_ledger import IN_FOLDER
-from tacit.policy import Policy
 from tacit.remark import Remark
 from tacit.sampling import StudyKey
 from tacit.storage import atomic_folder, scratch_folder
@@ -29,7 +29,6 @@ from tacit.study.books.records import (
     CreatedRecord,
     ErasureRecord,
     ExternalRecord,
-    PolicyRecord,
     other_studies,
 )
 from tacit.study.folder import (
@@ -43,7 +42,7 @@ from tacit.study.folder import (
     is_study,
 )
 from tacit.study.journal import Journal, update_high_water_mark
-from tacit.study.setup.limits import check_limits, check_text
+from tacit.study.setup.limits import check_text
 from tacit.tables import Declaration
 from tacit.tables.delivery.engine import Engine, Records
 from tacit.tables.sources.source import AnyTable, Source, find_source
@@ -66,7 +65,7 @@ class Plan:
     is_id_public: bool
     organisation: str | None
     memory: int
-    policy: Policy
+    everyone: float | None
     ledger: str | None
     accept_reset: bool
     again: bool
@@ -78,7 +77,8 @@ class Plan:
     remarks: list[Remark] = field(default_factory=list)  # gathered while the table is read
 
     def __post_init__(self) -> None:
-        check_limits(self.policy, ())
+        if self.everyone is not None:
+            as_positive_bits(self.everyone, name="everyone")
         if self.organisation is not None:
             check_text(self.organisation, "the organisation")
         if self.memory < 1:
@@ -208,7 +208,6 @@ class _Registration:
     study: str
     sketch: Sketch
     created: CreatedRecord
-    policy: Policy
     accepts_reset: bool
     is_again: bool
 
@@ -224,9 +223,6 @@ class _Registration:
             accepting=[overlap.study for overlap in known],
             superseding={overlap.study: overlap.head for overlap in ended},
         )
-        if self.policy != Policy(everyone=self.created.everyone):
-            record = PolicyRecord.of_policy(self.policy).model_dump(mode="json")
-            entered = ledger.append(self.study, "policy", record, head=entered.head)
         update_high_water_mark(layout, entered.head)
 
 
@@ -275,9 +271,7 @@ def _registration(
     created = _created(snapshot, plan, configuration, keys)
     plan.remarks.extend(_remarks_on_erased(ledger))
     sketch = sketch_ids([snapshot], ledger.salt)
-    return _Registration(
-        configuration.study, sketch, created, plan.policy, plan.accept_reset, plan.again
-    )
+    return _Registration(configuration.study, sketch, created, plan.accept_reset, plan.again)
 
 
 def _remarks_on_erased(ledger: Ledger) -> list[Remark]:
@@ -311,7 +305,7 @@ def _created(
         **dict(cohort_record(snapshot, plan.table, keys)),
         attributes=public_facts(snapshot)["attributes"],
         memory=plan.memory,
-        everyone=plan.policy.record["everyone"],
+        everyone=plan.everyone,
         is_id_public=plan.is_id_public,
         key_check=keys.check,
         organisation=plan.organisation,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable
 from math import inf
 
 from tacit.accounting import Account
 from tacit.errors import CapError, InfeasibleError, InvalidInputError
-from tacit.information.laws import as_positive_bits, bits_up
-from tacit.policy import Limit, Parties, bits_in_words, times_in_words
+from tacit.information.laws import as_positive_bits, bits_in_words, bits_up, times_in_words
+from tacit.limits import Limit, Parties, Whom, cap_of, find, fullest, replaced, without
 from tacit.remark import Remark
-from tacit.scheme import Policy
 from tacit.study.books.books import Books
-from tacit.study.books.records import Measure
+from tacit.study.books.records import LimitRecord, Measure
+from tacit.study.entry_kinds import refuse_removal, refuse_unknown
 from tacit.study.proofs.caps import ExactLaws, told_steps
-from tacit.study.setup.names import check_new_names
 
 MOST_SIGNS = 1000
 """Of a reason, or of an organisation's name."""
@@ -43,51 +42,73 @@ def check_text(text: str, name: str) -> None:
         )
 
 
-def check_limits(policy: Policy, known: Collection[str]) -> None:
-    """Refuse limits of 0 bits, and names that are misleading beside those of known parties.
+def changed_limit(
+    books: Books, whom: Whom, bits: float | None, times: float | None, title: str | None
+) -> LimitRecord:
+    """The record of a limit of which some amounts change; ``None`` leaves one, ``inf`` takes it.
 
-    A limit that is only a cap lets nobody in, so that its parties must be there already.
+    Raises:
+        InvalidInputError: nothing is named, a party has no bits, or somebody is no party.
+        InfeasibleError: the limit is below what is held already.
     """
-    let_in = policy.newcomers.keys() | set(known)
-    for limit in policy.limits:
-        if limit.bits < inf or limit.cap == inf:
-            as_positive_bits(limit.bits, name=f"the limit on {limit.in_words}")
-        if not limit.parties <= let_in:
-            names = ", ".join(sorted(limit.parties - let_in))
-            raise InvalidInputError(
-                f"the cap on {limit.in_words} names {names}, who may learn nothing yet: give them "
-                "a limit first"
-            )
-    check_new_names(sorted(policy.newcomers.keys() - set(known)), known)
+    known, party = find(books.limits, whom), whom.party
+    refuse_unknown(books, whom)
+    if title is not None:
+        check_text(title, "the title")
+        if party is None:
+            raise InvalidInputError(f"a title is given for {whom.in_words}: only parties have one")
+    if bits is None and times is None and (title is None or known is None):
+        raise InvalidInputError(f"nothing is named for {whom.in_words}: give bits, times, or both")
+    bits = known.bits if bits is None and known is not None else bits
+    times = known.times if times is None and known is not None else times
+    bits, times = (None if amount == inf else amount for amount in (bits, times))
+    if known is None and bits is None and times is None:
+        raise InvalidInputError(f"there is no limit on {whom.in_words} to take away")
+    if bits is not None:
+        as_positive_bits(bits, name=f"the limit on {whom.in_words}")
+    if party is not None and bits is None:
+        if known is None:
+            raise InvalidInputError(f"{party} is new: give the bits that it may learn")
+        refuse_removal(books, party)
+        return LimitRecord(whom=str(whom))
+    if bits is None and times is None:
+        check_limits(books, without(books.limits, whom))
+        return LimitRecord(whom=str(whom))
+    limit = Limit(whom, bits, times)
+    if party is None:
+        check_limits(books, replaced(books.limits, limit))
+        return LimitRecord(whom=str(whom), bits=limit.bits, times=limit.times)
+    refuse_broken(books, [limit])
+    shown = title or books.titles.get(party, party)
+    return LimitRecord(whom=party, bits=limit.bits, times=limit.times, title=shown)
 
 
-def check_policy(books: Books, policy: Policy) -> None:
-    """Refuse limits of 0 bits, new names that are misleading, and limits below what is held."""
-    check_limits(policy, books.known_names)
-    for changed in books.with_policy(policy).by_cohort:
-        account, limits, holders = changed.proved_account, changed.all_limits, changed.holders
-        for limit, coalition in limits.worst_holders(holders, account.upper_bits):
+def check_limits(books: Books, limits: tuple[Limit, ...]) -> None:
+    """Refuse limits on coalitions with somebody unknown, or below what is held already.
+
+    All are checked: with other limits other coalitions are followed, and what is known of the rest
+    may be less close.
+    """
+    for limit in limits:
+        refuse_unknown(books, limit.whom)
+    refuse_broken(books.with_limits(limits), limits)
+
+
+def refuse_broken(books: Books, limits: Iterable[Limit]) -> None:
+    """Refuse limits below what is held already."""
+    for each in books.by_cohort:
+        account = each.proved_account
+        for limit, coalition in fullest(limits, each.holders, account.upper_bits):
             refuse_below(limit, coalition, account)
-        for limit, coalition in limits.worst_holders(holders, account.worst_answer):
-            refuse_cap_below(limit, coalition, changed)
-
-
-def newcomer_remarks(policy: Policy, known: Mapping[str, float]) -> list[Remark]:
-    """Remarks on parties that a policy names and that were not there before."""
-    return [
-        Remark("party_let_in", {"party": party, "bits": bits})
-        for party, bits in policy.newcomers.items()
-        if party not in known
-    ]
+        for limit, coalition in fullest(limits, each.holders, account.worst_answer):
+            refuse_fewer_times(limit, coalition, each)
 
 
 def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
-    """Refuse a limit that is broken already, by these parties."""
+    """Refuse a limit in bits that is broken already, by these parties."""
     held = account.upper_bits(coalition)
-    if limit.bits >= held:
+    if limit.bits is None or limit.bits >= held:
         return
-    name = " + ".join(sorted(coalition))
-    who = name if name != limit.in_words else "it" if len(coalition) == 1 else "they"
     holds = "holds" if len(coalition) == 1 else "together hold"
     is_everyone = account.memory.present <= coalition
     covered = ", counted as everyone does" * (account.is_covered(coalition) and not is_everyone)
@@ -95,27 +116,30 @@ def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
         tuple(sorted(coalition)),
         limit.bits,
         held,
-        reason=f"a limit of {bits_in_words(limit.bits)} on {limit.in_words} is below what "
-        f"{who} {holds} already{covered}: give at least {bits_up(held, 6)}",
+        reason=f"a limit of {bits_in_words(limit.bits)} on {limit.whom.in_words} is below what "
+        f"{_pronoun(limit, coalition)} {holds} already{covered}: give at least {bits_up(held, 6)}",
     )
 
 
-def refuse_cap_below(limit: Limit, coalition: Parties, books: Books) -> None:
-    """Refuse a cap that is broken already, by an answer that these parties can hold."""
+def refuse_fewer_times(limit: Limit, coalition: Parties, books: Books) -> None:
+    """Refuse a limit in times that is broken already, by an answer that these parties can hold."""
     account = books.proved_account
     held = account.worst_answer(coalition)
-    if limit.cap >= held:
+    if limit.times is None or cap_of(limit.times) >= held:
         return
-    is_near = limit.cap >= held - _ROUNDED  # decided exactly, as ``verify`` does
-    if is_near and ExactLaws().keeps_cap(account, told_steps(books), coalition, limit.cap):
+    is_near = cap_of(limit.times) >= held - _ROUNDED  # decided exactly, as ``verify`` does
+    if is_near and ExactLaws().keeps(account, told_steps(books), coalition, limit.times):
         return
-    name = " + ".join(sorted(coalition))
-    who = name if name != limit.in_words else "it" if len(coalition) == 1 else "they"
     raise CapError(
         tuple(sorted(coalition)),
-        limit.cap,
+        cap_of(limit.times),
         held,
-        reason=f"a cap of {bits_in_words(limit.cap)} on {limit.in_words} is below what {who} may "
-        f"hold already: an answer that makes a combination of levels up to {times_in_words(held)} "
-        f"times as likely; give at least {bits_up(held, 6)}",
+        reason=f"a limit of {limit.times:,.12g} times on {limit.whom.in_words} is below what "
+        f"{_pronoun(limit, coalition)} may hold already: an answer that makes a combination of "
+        f"levels up to {times_in_words(held)} times as likely; give at least that",
     )
+
+
+def _pronoun(limit: Limit, coalition: Parties) -> str:
+    name = " + ".join(sorted(coalition))
+    return name if coalition != limit.whom.names else "it" if len(coalition) == 1 else "they"
