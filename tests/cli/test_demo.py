@@ -31,7 +31,7 @@ def test_the_whole_demo_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     [shown] = on_terminal(["demo"])
     assert shown.code == 0
-    assert sum(line.startswith("$ tacit ") for line in shown.lines) == 31
+    assert sum(line.startswith("$ tacit ") for line in shown.lines) == 33
     assert any("; what fits: tacit release" in line for line in shown.lines)
     senior = "age > 60 and education = 'bachelor and above'"
     assert f'lab-b --sql "{senior}" --out' in shown.sent

@@ -152,8 +152,8 @@ def test_a_bound_below_the_truth(folder: Path) -> None:
 
 def test_a_limit_below_what_is_held(folder: Path) -> None:
     ledger = read_ledger(folder)
-    everyone = next(row.number for row in ledger.rows if row.body.get("whom") == "everyone")
-    faults = replay_ledger(forged(ledger, everyone, lambda body: body.update(bits=0.2))).faults
+    pairs = next(row.number for row in ledger.rows if row.body.get("whom") == "any 2")
+    faults = replay_ledger(forged(ledger, pairs, lambda body: body.update(bits=0.2))).faults
     assert any("the limit of lab-a + lab-b is 0.2" in fault for fault in faults), faults
 
 

@@ -134,7 +134,7 @@ def test_a_limit_on_work_reaches_the_engine(kind):
     assert scheme.design("income", **limits).solution.status is tacit.Status.OPTIMAL
 
 
-# --- policies -----------------------------------------------------------------------------------
+# --- limits -------------------------------------------------------------------------------------
 
 
 def test_any_two_parties_stay_within_their_limit():
