@@ -181,7 +181,7 @@ def test_a_release_file_that_was_changed(used: Path) -> None:
 
 def test_a_release_written_over_another_is_a_note(used: Path) -> None:
     done(*RELEASE)
-    done("release", used, "lab-b", "income", "--bits", 0.01, "--out", "a.csv")
+    done("release", used, "lab-b", "income", "--bits", 0.01, "--out", "a.csv", "--force")
     said = done("verify", used).out
     assert "a.csv was release 9 and is release 11 now" in said
 

@@ -237,6 +237,7 @@ def _act(
             bits=bits,
             again=again,
             out=place / "out.csv",
+            overwrite=True,
             accept=["disclosure"],
         ),
     )

@@ -77,6 +77,7 @@ class Scene:
                     "age",
                     bits=0.03 + number / 100,
                     out=place / "b.csv",
+                    overwrite=True,
                     accept=["disclosure"],
                 )
         shutil.copytree(scene.folder, scene.kept)

@@ -74,7 +74,7 @@ def come_back(place: Path, visits: int) -> Iterator[Visit]:
                     OTHERS[number],
                     "age",
                     bits=0.02,
-                    out=place / "other.parquet",
+                    out=place / f"other-{number}.parquet",
                     accept=["disclosure"],
                 )
 

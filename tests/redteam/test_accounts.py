@@ -92,7 +92,7 @@ def test_somebody_who_comes_back_and_changes_of_limits(tmp_path: Path) -> None:
                 "a",
                 **asked,
                 bits=0.04 + 0.01 * visit,
-                out=tmp_path / "a.csv",
+                out=tmp_path / f"{visit}.csv",
                 accept=["disclosure"],
             )
             if visit == 2:

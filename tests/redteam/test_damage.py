@@ -50,7 +50,9 @@ def answered(folder: Path, target: Path, wanted: tuple[str, str, float]) -> str:
     party, question, bits = wanted
     try:
         with Study.open(folder) as study:
-            study.release(party, question, bits=bits, out=target, accept=["disclosure"])
+            study.release(
+                party, question, bits=bits, out=target, overwrite=True, accept=["disclosure"]
+            )
     except TacitError as error:
         return str(error)
     return ""

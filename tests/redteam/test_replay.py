@@ -98,7 +98,7 @@ def test_answers_that_are_judged_by_the_worst_level(tmp_path: Path) -> None:
                     asked,
                     bits=0.15,
                     objective="worst-level",
-                    out=tmp_path / "a.csv",
+                    out=tmp_path / f"{party}-{asked}.csv",
                     accept=["disclosure"],
                 )
     found = replayed(tmp_path / "clinic")

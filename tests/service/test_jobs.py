@@ -38,7 +38,7 @@ def clinic_at(place: Path) -> Path:
         for party in ("lab-a", "lab-b"):
             study.set_limit(party, 0.4)
         for asked in ("age", "smoker", "diagnosis"):
-            study.release("lab-b", asked, bits=0.1, out=place / "lab-b.csv")
+            study.release("lab-b", asked, bits=0.1, out=place / f"{asked}.csv")
     return place / "clinic"
 
 

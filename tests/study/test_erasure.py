@@ -92,7 +92,9 @@ def erase(clinic: Path, ids: Sequence[str] = ERASED) -> None:
 def redeliver(clinic: Path, name: str) -> list[tuple[str, ...]]:
     """The rows of a request that was answered before, written again."""
     with Study.open(clinic) as study:
-        study.release("lab-a", name, out=clinic.parent / "again.csv", bits=BITS[name])
+        study.release(
+            "lab-a", name, out=clinic.parent / "again.csv", overwrite=True, bits=BITS[name]
+        )
     return read_release(clinic.parent / "again.csv")[1]
 
 

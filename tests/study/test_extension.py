@@ -457,7 +457,7 @@ def test_a_ledger_from_before_the_extension_is_refused(study: Study, tmp_path: P
         rolled_back.extend(str(tmp_path / "new.csv"))
     with Study.open(tmp_path / "clinic", accept_rollback=True) as accepted:
         accepted.extend(str(tmp_path / "new.csv"))
-        accepted.release("lab-a", "age", out=tmp_path / "age.csv", bits=0.1)
+        accepted.release("lab-a", "age", out=tmp_path / "age.csv", overwrite=True, bits=0.1)
     # The same records that join again get the same letters: nobody has a second draw.
     assert (tmp_path / "age.cohort-2.csv").read_bytes() == letters
 

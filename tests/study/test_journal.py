@@ -138,7 +138,7 @@ def test_states_of_a_lost_release_are_never_removed(clinic: Path) -> None:
     roll_back(clinic)
     with Study.open(clinic, accept_rollback=True) as study:
         for number, question in enumerate(("smoker", "age", ("diagnosis", "smoker"))):
-            study.release("lab-b", question, out=clinic.parent / f"{number}.csv", bits=0.1)
+            study.release("lab-b", question, out=clinic.parent / f"after-{number}.csv", bits=0.1)
     assert lost
     assert lost <= {path.name for path in (clinic / "states").iterdir()}
 

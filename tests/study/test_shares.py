@@ -125,7 +125,7 @@ def test_what_makes_no_sense_is_refused(study: Study, tmp_path: Path) -> None:
 def test_shares_that_tell_nothing_are_refused(study: Study, tmp_path: Path) -> None:
     """A cap that is used up leaves an estimate that is wider than from 0 to 1."""
     study.set_limit("everyone", times=2**0.6)
-    study.release("b", "diagnosis", out=tmp_path / "b.csv")
+    study.release("b", "diagnosis", out=tmp_path / "a.csv")
     before = study.status().head
     said = "b no share with a 95 % interval narrower than from 0 to 1"
     with pytest.raises(CapError, match=said):

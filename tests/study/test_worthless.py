@@ -38,9 +38,39 @@ def test_a_release_that_comes_less_than_2_per_cent_of_the_way_is_refused(
     assert said.startswith("('lab-a',): ")
     assert "buy lab-a only 1.9 % of the way from a blind guess to the truth (about " in said
     assert said.endswith(": ask for more")
-    with pytest.raises(InfeasibleError, match="ask for more"):
+    with pytest.raises(InfeasibleError, match="ask for more") as refused:
         study.release("lab-a", "diagnosis", bits=least, out=tmp_path / "no.csv")
     assert releases_of(tmp_path / "clinic") == []
+    [more] = refused.value.suggestions
+    assert least < more.arguments["bits"] <= 2 * least
+    assert study.quote(**more.arguments)
+
+
+def test_more_bits_are_suggested_only_where_they_buy_an_answer(study: Study) -> None:
+    study.set_limit("everyone", 0.0005)
+    with pytest.raises(InfeasibleError, match="only if limits are raised") as refused:
+        study.quote("lab-a", "diagnosis", bits=0.0002)
+    assert [each.action for each in refused.value.suggestions] == ["set_limit"]
+
+
+def test_no_limit_is_blamed_for_what_private_columns_do_not_predict(tmp_path: Path) -> None:
+    lines = (f"{n},{'yn'[n % 2]},{'abbb'[n // 2 % 4]}\n" for n in range(80))
+    (tmp_path / "coins.csv").write_text("id,ill,coin\n" + "".join(lines))
+    with Study.create(
+        tmp_path / "coins",
+        tmp_path / "coins.csv",
+        id="id",
+        private="ill",
+        external="coin",
+        ledger="folder",
+    ) as study:
+        study.set_limit("a", 0.5)
+        for asked in ({}, {"bits": 0.1}, {"bits": 0.9}, {"utility": "information"}):
+            with pytest.raises(
+                InfeasibleError, match=r"no limit helps: .* predict coin"
+            ) as refused:
+                study.quote("a", "coin", **asked)  # type: ignore[arg-type]
+            assert refused.value.suggestions == ()
 
 
 def test_the_limit_that_makes_an_answer_worthless_is_named(study: Study, tmp_path: Path) -> None:

@@ -71,6 +71,9 @@ def release(
         typer.Option(metavar="TEXT", help="Why it is released, for the ledger and the receipt."),
     ] = None,
     accept: Accept = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file that is not this release's own.")
+    ] = False,
     accept_rollback: AcceptRollback = False,
     as_json: AsJson = False,
 ) -> None:
@@ -104,6 +107,7 @@ def release(
                 cohort=cohort,
                 reason=reason,
                 accept=accept,
+                overwrite=force,
                 watch=watch_design(tell),
                 progress=progress,
                 notify=_show_note,

@@ -48,6 +48,7 @@ from tacit.study.folder import (
     Configuration,
     StudyKeys,
     follow_link,
+    is_there,
     refuse_changed_snapshot,
     refuse_own_files,
 )
@@ -61,6 +62,7 @@ from tacit.study.releases.release import (
     find_intent,
     open_cohorts,
     record_intents,
+    refuse_foreign_file,
 )
 from tacit.study.reports.limits import StandingLimit, list_limits
 from tacit.study.reports.log import LogEntry
@@ -594,6 +596,7 @@ class Study:
         cohort: int | None = None,
         reason: str | None = None,
         accept: Collection[str] = (),
+        overwrite: bool = False,
         watch: DesignProgress | None = None,
         progress: Progress | None = None,
         notify: Callable[[Remark], None] = _warn,
@@ -625,6 +628,7 @@ class Study:
                 first reason stays.
             accept: ``("disclosure",)`` to release it although it gives away, with 90 % certainty or
                 more, who has a level that fewer than half of the records have.
+            overwrite: whether ``out`` may replace a file that is not this release's own.
             watch: called while a release is searched for (by information, for the worst level,
                 within ceilings), with the value and the bound of the best one so far, and the
                 seconds since the start; an exception that it raises ends the request, and nothing
@@ -641,14 +645,18 @@ class Study:
             InfeasibleError: a limit is in the way; nothing was spent.
             CeilingError: no release within the limits keeps the ceilings; nothing was spent.
             AcceptanceError: it discloses who has a rare level; nothing was spent.
+            InvalidInputError: ``out`` is a file that is not this release's own; nothing was spent.
             RolledBackError: the ledger has lost entries; nothing was spent.
             DeliveryError: the release is recorded but its file was not written.
         """
         target, journal = follow_link(Path(out)), self._journal
         later = journal.books.cohorts[1:] if cohort is None else ()
-        for file in (target, *(cohort_file(target, each.number) for each in later)):
+        files = [target, *(cohort_file(target, each.number) for each in later)]
+        for file in files:
             check_target(file)
             refuse_own_files(self._layout, self.configuration, file)
+        # Looked for before the ledger is read, which then knows what others are writing there.
+        existing = [] if overwrite else list(filter(is_there, files))
         measure = Measure.of_utility(utility, objective, ceilings)
         if max_error is not None:
             check_max_error(max_error, measure)
@@ -660,6 +668,15 @@ class Study:
         def read(books: Books) -> Request:
             return self._request(books, party, asked, sql, measure, bits, analysable)
 
+        def file_of(number: int) -> Path:
+            return target if cohort is not None else cohort_file(target, number)
+
+        if existing:
+            answers = self._find_answers(journal.books, read, cohort, again=again)
+            of_file = {file_of(books.cohort.number): found for books, _, found in answers}
+            for file in existing:
+                if file in of_file:
+                    refuse_foreign_file(journal, writer, of_file[file], file)
         intents = self._find_or_record(
             read,
             cohort,
@@ -674,8 +691,7 @@ class Study:
             writer = self._writer()
         certificates = []
         for intent in intents:
-            is_only = cohort is not None or intent.record.cohort == FIRST_COHORT
-            file = target if is_only else cohort_file(target, intent.record.cohort)
+            file = file_of(intent.record.cohort)
             certificates.append(deliver_release(journal, writer, intent, file, progress))
             record = intent.record
             for remark in remarks_on_time(record.is_out_of_time, record.value, record.bound):

@@ -76,7 +76,7 @@ def scene(tmp_path: Path, ledger: str) -> Scene:
         for party in ("lab-a", "lab-b"):
             study.set_limit(party, 0.3)
         for number in range(3):
-            study.release("lab-b", "age", out=place / "lab-b.csv", bits=(number + 1) / 64)
+            study.release("lab-b", "age", out=place / f"{number}.csv", bits=(number + 1) / 64)
     os.utime(place / "patients.csv", (0, 0))
     shutil.copytree(place, tmp_path / "kept")
     return Scene(place, tmp_path / "kept", ledger, len(entries_of(place / "clinic")))

@@ -106,7 +106,7 @@ def test_the_helpers_notice_overspending_and_spending_twice(tmp_path: Path) -> N
     with make_clinic(tmp_path, everyone=0.3) as study:
         for party in PARTIES[:2]:
             study.set_limit(party, 0.3)
-            study.release(party, "age", out=tmp_path / "a.csv", bits=0.1)
+            study.release(party, "age", out=tmp_path / f"{party}.csv", bits=0.1)
         status = study.status()
         assert_no_limit_is_exceeded(status)
         assert_every_intent_is_counted_once(tmp_path / "clinic", status)

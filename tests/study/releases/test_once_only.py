@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from tacit.errors import DeliveryError, InvalidInputError
 from tacit.ledger import Entry
 from tacit.sampling import IntegerChannel, Sampler, StudyKey, uniforms
 from tacit.study import Study
@@ -95,7 +96,7 @@ def test_another_party_question_measure_or_limit_is_another_request(
         study.set_limit("lab-a", 0.4)
         study.set_limit("lab-b", 0.4)
         numbers = [
-            study.release(**(asked | change), out=tmp_path / "a.csv").entry  # type: ignore[arg-type]
+            study.release(**(asked | change), out=tmp_path / "a.csv", overwrite=True).entry  # type: ignore[arg-type]
             for change in ({}, other)
         ]
     assert numbers[0] != numbers[1]
@@ -115,7 +116,7 @@ def test_again_is_a_new_release_with_other_draws(study: Study, tmp_path: Path) -
 
 
 def test_again_takes_up_what_was_never_delivered(study: Study, tmp_path: Path) -> None:
-    asked = {"out": tmp_path / "a.csv", "bits": 0.1, "again": True}
+    asked = {"out": tmp_path / "a.csv", "bits": 0.1, "again": True, "overwrite": True}
     study.release("lab-a", "diagnosis", **asked)  # type: ignore[arg-type]
     with pytest.raises(Interrupted):
         study.release("lab-a", "diagnosis", progress=interrupt, **asked)  # type: ignore[arg-type]
@@ -135,6 +136,63 @@ def test_a_repeat_takes_up_what_was_never_delivered(study: Study, tmp_path: Path
     assert study.status().parties == spent
     assert receipt.digest is not None
     assert [entry.kind for entry in entries_of(tmp_path / "clinic")][-2:] == ["intent", "delivered"]
+
+
+# -- what is there already --------------------------------------------------------------------
+
+
+def test_a_file_that_is_not_of_this_release_is_not_replaced(study: Study, tmp_path: Path) -> None:
+    mine, other = tmp_path / "mine.csv", tmp_path / "other.csv"
+    mine.write_text("record,rhat\n1,old\n")
+    study.release("lab-a", "age", out=other, bits=0.1)
+    files, entries = files_in(tmp_path), entries_of(tmp_path / "clinic")
+    for out in (mine, other):
+        with pytest.raises(InvalidInputError, match=rf"{out.name} exists and is not .* --force"):
+            study.release("lab-a", "diagnosis", out=out, bits=0.1)
+    with pytest.raises(InvalidInputError, match=r"other\.csv exists"):
+        study.release("lab-a", "age", out=other, bits=0.1, again=True)
+    assert (files_in(tmp_path), entries_of(tmp_path / "clinic")) == (files, entries)
+    made = study.release("lab-a", "diagnosis", out=other, bits=0.1, overwrite=True)
+    with pytest.raises(InvalidInputError, match=r"other\.csv exists"):
+        study.release("lab-a", "age", out=other, bits=0.1)  # which was there before
+    assert study.release("lab-a", "diagnosis", out=other, bits=0.1) == made
+
+
+def test_the_own_file_is_written_again_wherever_it_lies(study: Study, tmp_path: Path) -> None:
+    """Also one that was changed, moved, or written by a process that died before it said so."""
+    first, copy, moved = (tmp_path / f"{name}.csv" for name in ("first", "copy", "moved"))
+    for out in (first, copy):
+        study.release("lab-a", "age", out=out, bits=0.1)
+    content = first.read_bytes()
+    shutil.copy(first, moved)
+    for out in (first, copy, moved):
+        if out != moved:
+            out.write_text("damaged")
+        study.release("lab-a", "age", out=out, bits=0.1)
+        assert out.read_bytes() == content
+    with pytest.raises(Interrupted):
+        study.release("lab-a", "diagnosis", out=tmp_path / "d.csv", bits=0.1, progress=interrupt)
+    with pytest.raises(InvalidInputError, match=r"first\.csv exists"):
+        study.release("lab-a", "diagnosis", out=first, bits=0.1)
+    certificate = tmp_path / "d.csv.certificate.json"
+    certificate.mkdir()
+    with pytest.raises(DeliveryError, match=certificate.name):
+        study.release("lab-a", "diagnosis", out=tmp_path / "d.csv", bits=0.1)
+    certificate.rmdir()
+    assert study.status().undelivered
+    study.release("lab-a", "diagnosis", out=tmp_path / "d.csv", bits=0.1)
+    assert not study.status().undelivered
+
+
+def test_a_file_in_the_place_of_a_later_cohorts_is_not_replaced(
+    study: Study, tmp_path: Path
+) -> None:
+    study.extend(str(write_patients(tmp_path / "new.csv", 120, seed=1, first=200)))
+    (tmp_path / "age.cohort-2.csv").write_text("mine")
+    with pytest.raises(InvalidInputError, match=r"age.cohort-2\.csv exists"):
+        study.release("lab-a", "age", out=tmp_path / "age.csv", bits=0.1)
+    assert intents_of(tmp_path / "clinic") == []
+    study.release("lab-a", "age", out=tmp_path / "age.csv", bits=0.1, cohort=1)
 
 
 # -- what a file says -------------------------------------------------------------------------

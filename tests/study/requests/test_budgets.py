@@ -91,6 +91,7 @@ class Custodian:
             out=out,
             bits=bits,
             accept=["disclosure"],
+            overwrite=True,
             **wish,  # type: ignore[arg-type]
         )
 
@@ -288,7 +289,7 @@ def test_a_limit_on_a_coalition_below_what_is_held_is_refused(
 ) -> None:
     """Even where only one member of the coalition holds anything so far."""
     for party in PARTIES[:holders]:
-        study.release(party, "age", out=tmp_path / "a.csv", bits=0.12)
+        study.release(party, "age", out=tmp_path / f"{party}.csv", bits=0.12)
     with untouched(tmp_path), pytest.raises(InfeasibleError, match=r"0\.1\b"):
         study.set_limit(whom, 0.1)
 
@@ -321,7 +322,7 @@ def test_a_coalition_with_nothing_left_is_told_nothing_new(
     for wish in (*asked, "registry diagnosis", "registry age", "lab-b outcome"):
         party, question = wish.split()
         with suppress(InfeasibleError):
-            sqlite_study.release(party, question, out=tmp_path / "a.csv", bits=0.01)
+            sqlite_study.release(party, question, out=tmp_path / f"{wish}.csv", bits=0.01)
     assert exact_bits(tmp_path / "clinic", ("lab-b", "registry")).upper() < 0.03
 
 

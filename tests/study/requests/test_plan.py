@@ -186,7 +186,9 @@ def test_a_cap_and_analysable_answers_are_shown_beside(clinic: Study, tmp_path: 
         assert 1 - quote.value == pytest.approx(each.correct, abs=2e-3)  # room below a cap
         fair = clinic.quote(each.party, each.request, analysable=True)
         assert 1 - fair.value == pytest.approx(each.analysable, abs=2e-3)
-        clinic.release(each.party, each.request, analysable=True, out=tmp_path / "out.csv")
+        clinic.release(
+            each.party, each.request, analysable=True, out=tmp_path / f"{each.party}.csv"
+        )
     plain = clinic.plan(["diagnosis"])
     assert plain.times is None
     assert {point.capped for point in plain.curves[0].points} == {None}

@@ -176,7 +176,7 @@ def test_twelve_parties_stay_within_limits_of_several_sizes_and_groups(
             party = OFFICES[turn] if turn < 12 else str(rng.choice(OFFICES))
             with suppress(InfeasibleError):
                 study.release(
-                    party, f"{rng.choice(['diagnosis', 'smoker'])}", out=tmp_path / "a.csv"
+                    party, f"{rng.choice(['diagnosis', 'smoker'])}", out=tmp_path / f"{turn}.csv"
                 )
             if turn == 8:
                 study.set_limit("everyone", inf)

@@ -27,7 +27,11 @@ ASKED = ("age", "age", "smoker", "age", "diagnosis", "smoker")
 
 def visit(study: Study, place: Path, number: int) -> None:
     study.release(
-        "lab-a", ASKED[number], bits=0.1 + number / 100, out=place / "a.csv", accept=["disclosure"]
+        "lab-a",
+        ASKED[number],
+        bits=0.1 + number / 100,
+        out=place / f"{number}.csv",
+        accept=["disclosure"],
     )
 
 

@@ -12,14 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tacit.auditing.disclosure import disclosure_lines
 from tacit.errors import (
     AcceptanceError,
     CeilingError,
     DeliveryError,
     InfeasibleError,
+    InvalidInputError,
     TacitError,
     UnconvergedError,
 )
@@ -29,7 +28,7 @@ from tacit.storage import free_to_clear, in_use
 from tacit.study.books.books import Books, Intent, Request
 from tacit.study.books.records import FIRST_COHORT, DeliveredRecord
 from tacit.study.disclosures import shown_disclosures
-from tacit.study.folder import Layout, StudyKeys, note_copy
+from tacit.study.folder import Layout, StudyKeys, find_copies, note_copy
 from tacit.study.journal import Journal
 from tacit.study.reports.receipts import Certificate, certificate_of, certificate_path
 from tacit.study.requests.draft import Draft, draft, entry_of, holding_in_words, tightest
@@ -41,6 +40,7 @@ from tacit.study.requests.refusals import (
 )
 from tacit.tables.delivery.engine import Engine, MissingStatesError, Records, StateStore
 from tacit.tables.delivery.release_file import Alphabet, Progress, RecordedRelease
+from tacit.tables.delivery.release_reader import digest_of
 
 Answer = tuple[Books, Request, Intent | None]
 """The books of a cohort, a request there, and its release if it was recorded before."""
@@ -79,8 +79,7 @@ def draft_all(
             designed.append(refusal)
     refused = [each for each in designed if isinstance(each, InfeasibleError)]
     if refused and len(refused) == len(answers):
-        differ = [_has_levels(books, request) for books, request in lacking]
-        raise refused[differ.index(True) if any(differ) else 0]
+        raise next((each for each in refused if each.suggestions), refused[0])
     drafts = []
     for (books, request), best in zip(lacking, designed, strict=True):
         if isinstance(best, InfeasibleError):
@@ -94,11 +93,6 @@ def draft_all(
                 raise coarse_refusal(books, best, max_error)
         drafts.append((books, best))
     return drafts
-
-
-def _has_levels(books: Books, request: Request) -> bool:
-    """Whether records differ in what is asked: where they do not, no limit is to blame."""
-    return int(np.count_nonzero(books.p_x @ request.question.p_r_given_x)) > 1
 
 
 @contextmanager
@@ -195,6 +189,42 @@ def record_intents(
             new = iter(recorded)
             return [next(new) if found is None else found for _, _, found in answers]
         answers = look_again(journal.refresh())
+
+
+def refuse_foreign_file(
+    journal: Journal, writer: ReleaseWriter, intent: Intent | None, file: Path
+) -> None:
+    """Refuse to replace an existing file, unless it is this release's own.
+
+    Args:
+        journal: of the study.
+        writer: of its releases.
+        intent: the release, if it was recorded before.
+        file: which exists.
+    """
+    if intent is None or not _is_own_file(journal, writer, intent, file):
+        raise InvalidInputError(
+            f"{file} exists and is not the file of this release: choose another name, or replace "
+            "it with --force (overwrite=True)"
+        )
+
+
+def _is_own_file(journal: Journal, writer: ReleaseWriter, intent: Intent, file: Path) -> bool:
+    name, copies = str(file.resolve()), find_copies(journal.layout)
+    written = [
+        number
+        for number, each in journal.books.releases.items()
+        if (each.delivery is not None and each.delivery.file == name)
+        or name in copies.get(number, ())
+    ]
+    if written == [intent.entry.number]:
+        return True
+    # Killed before the delivery was recorded, or moved since: its content decides.
+    try:
+        found = digest_of(file, writer.release_of(intent).digest_key)
+    except InvalidInputError:
+        return False
+    return found == (intent.digest or writer.redraw(journal.books)[intent.entry.number])
 
 
 def deliver_release(

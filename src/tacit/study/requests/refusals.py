@@ -6,7 +6,9 @@ For the custodian: a refusal may name other parties.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import floor
+from math import floor, log2
+
+import numpy as np
 
 from tacit.errors import CapError, CeilingError, InfeasibleError, Suggestion, TacitError
 from tacit.information.laws import bits_down, bits_in_words, bits_up, limit_in_words
@@ -47,6 +49,8 @@ def refusal_with_suggestion(
     books: Books, request: Request, error: InfeasibleError
 ) -> InfeasibleError:
     """Suggest what is left where a limit leaves less than is asked for, else higher limits."""
+    if not _may_be_answered(books, request):
+        return _hopeless_refusal(books, request)
     coalition: Parties = frozenset(error.coalition)
     is_own = coalition == {request.party}
     if isinstance(error, CapError):
@@ -151,16 +155,45 @@ def _forbidding_cap(books: Books, best: Draft) -> Parties | None:
     left = min(bits - best.before.upper_bits(coalition) for coalition, bits in limits.items())
     if not best.design.caps or left < LEAST_BITS or isinstance(request.utility, Shares):
         return None
-    question, p_r = request.question, best.law.sum(axis=1)
+    is_worth_it = _free_progress(books, request, left) >= LEAST_PROGRESS
+    return frozenset({request.party}) if is_worth_it else None
+
+
+def _free_progress(books: Books, request: Request, bits: float) -> float:
+    """How far an answer of so many bits comes where there are no limits, as a part of the way."""
+    question, utility = request.question, request.utility
     free = Scheme(books.p_x).design(
         Variable(question.name, question.p_r_given_x, question.labels),
         party=request.party,
-        utility=request.utility.posed,
+        utility=utility.posed,
         objective=request.measure.objective,
-        individual=left,
+        individual=bits,
     )
-    is_worth_it = progress_of(request.utility, free.solution.value, p_r) >= LEAST_PROGRESS
-    return frozenset({request.party}) if is_worth_it else None
+    return progress_of(utility, free.solution.value, books.p_x @ question.p_r_given_x)
+
+
+def _may_be_answered(books: Books, request: Request) -> bool:
+    """Whether higher limits may help: not where records hardly differ in what answers can show."""
+    question = request.question
+    if np.count_nonzero(books.p_x @ question.p_r_given_x) < 2:
+        return False
+    if question.external is None or request.ceilings or isinstance(request.utility, Shares):
+        return True
+    return _free_progress(books, request, _most_bits(books)) >= LEAST_PROGRESS
+
+
+def _most_bits(books: Books) -> float:
+    """More than an answer can tell about a record."""
+    return log2(len(books.p_x)) + 1
+
+
+def _hopeless_refusal(books: Books, request: Request) -> InfeasibleError:
+    name = request.question.name
+    why = f"the private columns hardly predict {name}"
+    if request.question.external is None:
+        why = f"all records are alike in {name}"
+    reason = f"no limit helps: {why}, so that no answer is better than a blind guess"
+    return refusal(books, reason, frozenset({request.party}))
 
 
 def _draft_or_none(books: Books, request: Request) -> Draft | None:
@@ -173,6 +206,8 @@ def _draft_or_none(books: Books, request: Request) -> Draft | None:
 def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
     """The refusal of an answer that is hardly better than a blind guess."""
     request, measure = best.request, best.request.measure
+    if not _may_be_answered(books, request):
+        return _hopeless_refusal(books, request)
     nothing = "nothing better than a blind guess"
     if best.progress >= _LEAST_SHOWN:
         said = value_in_words(measure.kind, best.value, best.blind, measure.objective)
@@ -202,14 +237,39 @@ def worthless_refusal(books: Books, best: Draft) -> InfeasibleError:
         return cap_refusal(books, reason, capped, caps)
     coalition = tightest(best)
     if request.bits is not None and coalition == {request.party} and _is_held_to_ask(books, best):
+        most = _draft_or_none(books, replace(request, bits=None))
+        if most is not None and not most.is_worth_it:
+            return worthless_refusal(books, most)
         asked = f"{bits_in_words(request.bits)} {'buys' if request.bits == 1 else 'buy'}"
-        return refusal(books, f"{asked} {request.party} {nothing}: ask for more", coalition)
+        return refusal(
+            books,
+            f"{asked} {request.party} {nothing}: ask for more",
+            coalition,
+            [] if most is None else [_more_bits(books, request)],
+        )
     reason = f"{holding_in_words(books, coalition)}, which leaves {request.party} {nothing}"
     other = _substitute(books, best)
     if other is not None:
         return refusal(books, reason, coalition, [release_suggestion(books, other)])
     reason = f"{reason}; it may learn more only if limits are raised"
     return refusal(books, reason, coalition, higher_limits(books, request.party, coalition))
+
+
+def _more_bits(books: Books, request: Request) -> Suggestion:
+    """Suggest the first number of bits, doubled each time, that buys an answer; else all of them.
+
+    All that are left buy one.
+    """
+    assert request.bits is not None
+    held = books.proved_account.upper_bits(frozenset({request.party}))
+    left = min(books.own_limit(request.party) - held, _most_bits(books))
+    bits = 2 * max(request.bits, _LEAST_OFFERED)
+    while bits < left:
+        more = _draft_or_none(books, replace(request, bits=bits))
+        if more is not None and more.is_worth_it:
+            return release_suggestion(books, request, bits=bits)
+        bits *= 2
+    return release_suggestion(books, request)
 
 
 def _by_worst_level(books: Books, best: Draft, capped: Parties) -> Request | None:
