@@ -134,7 +134,7 @@ class Life(RuleBasedStateMachine):
     def raise_until_kept(self, whom: str, bits: float, times: float) -> None:
         """Set a limit; a refusal says how large it has to be, and no refusal says it twice.
 
-        Another one may follow, of another cohort or coalition.
+        Another one may follow, of another limit.
         """
         while True:
             try:

@@ -12,10 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.errors import InfeasibleError, InvalidInputError, LedgerError
+from tacit.errors import CapError, InfeasibleError, InvalidInputError, LedgerError
 from tacit.limits import Limit
 from tacit.study import Study, verify_study
-from tests.study.clinic import entries_of, limits_of, make_clinic, releases_of, set_limits
+from tests.study.clinic import (
+    entries_of,
+    limits_of,
+    make_clinic,
+    releases_of,
+    set_limits,
+    write_patients,
+)
 from tests.study.exact import exact_bits, limit_on
 from tests.study.forging import forge_last
 from tests.words import in_words
@@ -144,6 +151,18 @@ def test_an_entry_that_is_no_limit_is_not_read(
         Study.open(tmp_path / "clinic")
     [problem] = in_words(verify_study(tmp_path / "clinic").problems)
     assert problem.startswith("entry 4 of study")
+
+
+def test_what_is_named_as_enough_is_enough_in_every_cohort(study: Study, tmp_path: Path) -> None:
+    study.release("a", "age", out=tmp_path / "first.csv", bits=0.1, accept=["disclosure"])
+    study.extend(str(write_patients(tmp_path / "new.csv", 120, seed=1, first=200)))
+    study.release("a", "age", out=tmp_path / "both.csv", bits=0.2, cohort=2, accept=["disclosure"])
+    with pytest.raises(InfeasibleError, match=r"give at least 0\.19") as refused:
+        study.set_limit("a", 0.05)
+    study.set_limit("a", refused.value.held_bits + 1e-6)
+    with pytest.raises(CapError) as capped:
+        study.set_limit("a", times=1.0001)
+    study.set_limit("a", times=2**capped.value.held_bits + 1e-6)
 
 
 # -- an office of twelve --------------------------------------------------------------------------

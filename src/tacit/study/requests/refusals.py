@@ -262,7 +262,7 @@ def _more_bits(books: Books, request: Request) -> Suggestion:
     """
     assert request.bits is not None
     held = books.proved_account.upper_bits(frozenset({request.party}))
-    left = min(books.own_limit(request.party) - held, _most_bits(books))
+    left = min(books.own_limit(request.party).amount("bits") - held, _most_bits(books))
     bits = 2 * max(request.bits, _LEAST_OFFERED)
     while bits < left:
         more = _draft_or_none(books, replace(request, bits=bits))

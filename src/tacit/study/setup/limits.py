@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from functools import partial
 from math import inf
+from operator import itemgetter
 
 from tacit.accounting import Account
 from tacit.errors import CapError, InfeasibleError, InvalidInputError
@@ -94,18 +96,27 @@ def check_limits(books: Books, limits: tuple[Limit, ...]) -> None:
     refuse_broken(books.with_limits(limits), limits)
 
 
-def refuse_broken(books: Books, limits: Iterable[Limit]) -> None:
+def refuse_broken(books: Books, limits: Collection[Limit]) -> None:
     """Refuse limits below what is held already."""
-    for each in books.by_cohort:
-        account = each.proved_account
-        for limit, coalition in fullest(limits, each.holders, account.upper_bits):
-            refuse_below(limit, coalition, account)
-        for limit, coalition in fullest(limits, each.holders, account.worst_answer):
-            refuse_fewer_times(limit, coalition, each)
+    for held, refuse in (
+        (Account.upper_bits, refuse_below),
+        (Account.worst_answer, refuse_fewer_times),
+    ):
+        found = [
+            (held(each.proved_account, coalition), limit, coalition, each)
+            for each in books.by_cohort
+            for limit, coalition in fullest(
+                limits, each.holders, partial(held, each.proved_account)
+            )
+        ]
+        # The most first: what is named as enough has to be enough in every cohort.
+        for _, limit, coalition, each in sorted(found, key=itemgetter(0), reverse=True):
+            refuse(limit, coalition, each)
 
 
-def refuse_below(limit: Limit, coalition: Parties, account: Account) -> None:
+def refuse_below(limit: Limit, coalition: Parties, books: Books) -> None:
     """Refuse a limit in bits that is broken already, by these parties."""
+    account = books.proved_account
     held = account.upper_bits(coalition)
     if limit.bits is None or limit.bits >= held:
         return
