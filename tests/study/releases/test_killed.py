@@ -148,7 +148,7 @@ def test_the_helper_notices_what_is_left_and_what_is_spent_twice(
     with pytest.raises(AssertionError):
         assert_answered_once(scene, expected)
     (scene.place / ".lab-a.parquet.partial").unlink()
-    assert server.run(*scene.command, "--again").code == 0
+    assert server.run(*scene.command, "--again", "--force").code == 0
     with pytest.raises(AssertionError):
         assert_answered_once(scene, expected)
 
