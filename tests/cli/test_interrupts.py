@@ -170,7 +170,7 @@ INIT = ("--id", "patient_id", "--private", "age:cut=30", "--private", "diagnosis
 @contextmanager
 def init_held_in(function: str, table: Path) -> Iterator[Held]:
     """An init in a function, in the middle of its query where that reads the table."""
-    read = table if function in ("_sniff", "_copy") else None
+    read = table if function in ("_sniff", "stored_columns") else None
     with held_in(function, "init", "clinic", "--table", str(table), *INIT, read=read) as held:
         yield held
 
@@ -181,7 +181,7 @@ def table(patients: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copy(patients, tmp_path_factory.mktemp("table")))
 
 
-@pytest.mark.parametrize("during", ["_sniff", "_copy", "check_ids", "sketch"])
+@pytest.mark.parametrize("during", ["_sniff", "stored_columns", "check_ids", "sketch"])
 def test_init(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str) -> None:
     monkeypatch.chdir(tmp_path)
     with init_held_in(during, table) as held:
@@ -206,7 +206,7 @@ def test_while_a_module_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(ended.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("during", ["_copy", "sketch"])
+@pytest.mark.parametrize("during", ["stored_columns", "sketch"])
 def test_what_a_killed_init_left_is_cleared_by_the_next(
     table: Path, patients: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str
 ) -> None:
