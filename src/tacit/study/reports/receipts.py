@@ -590,10 +590,7 @@ def _erased_in_words(records: int, left: int) -> str:
 
 @_checked
 def _cut_in_words(bits: float, coalition: str, limit: float) -> str:
-    return (
-        f"cut by {bits_up(bits)} bits: the limit of {limit_in_words(limit)} bits on what "
-        f"{coalition} may hold leaves no more"
-    )
+    return f"cut by {bits_up(bits)} bits: {coalition} may hold no more than {limit_in_words(limit)}"
 
 
 @_checked
