@@ -83,7 +83,7 @@ def test_the_printed_address_logs_in_once(clinic: Server, browser: Browser) -> N
 def test_a_custodians_journey(
     clinic: Server, browser: Browser, place: dict, tmp_path: Path
 ) -> None:
-    party = f"hospital {place['label']}"
+    party = f"hospital-{place['label']}"
     with visiting(browser, clinic.url, **place) as visitor:
         page = visitor.page
         log_in(visitor, clinic)
@@ -111,13 +111,13 @@ def test_a_custodians_journey(
 
 
 def let_in(visitor: Visitor, party: str) -> None:
-    """Create a party by the form; the overview shows it."""
+    """Create a party by the form; the list of limits shows it."""
     page = visitor.page
-    page.get_by_label("Party", exact=True).first.fill(party)
+    page.get_by_label("Whom").first.fill(party)
     page.get_by_label("Bits", exact=True).first.fill("0.2")
     page.get_by_role("button", name="Set", exact=True).click()
     expect(page.get_by_role("main")).to_contain_text(party)
-    visitor.look("overview")
+    visitor.look("limits")
 
 
 def download(visitor: Visitor, server: Server, place: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_custodian_with_a_keyboard_alone(clinic: Server, browser: Browser) -> 
         visitor.reach(page.get_by_role("button", name="Log in"))
         keys.press("Enter")
         expect(page).to_have_url(f"{clinic.url}/study")
-        visitor.reach(page.get_by_label("Party", exact=True).first)
+        visitor.reach(page.get_by_label("Whom").first)
         keys.type("typist")
         visitor.reach(page.get_by_label("Bits", exact=True).first)
         keys.type("0.1")
