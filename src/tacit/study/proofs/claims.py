@@ -31,6 +31,9 @@ _COPIED_GAP = 1e-5
 _SAME_PRICE = 0.01
 """Relative to the largest: multipliers are found less exactly than bounds."""
 
+_NO_PRICE = 1e-4
+"""Of a unit of cost: a limit that is not reached keeps a price of up to the gap over what is left."""
+
 _WORSE_SHARES = 1.01
 """The search for the least variance ends in a local minimum, maybe in another one elsewhere."""
 
@@ -80,7 +83,7 @@ def claim_problems(intent: Intent, value: float, best: Design) -> Iterator[str]:
         levels = intent.request.by_label(solution.level_multipliers)
         ceilings = intent.request.by_label(solution.ceiling_multipliers)
         prices = {frozenset(each.parties): each.multiplier for each in record.holdings}
-        spare = GAP_TOL * unit_of(intent.request, value)
+        spare = _NO_PRICE * unit_of(intent.request, value)
         yield from _price_problems("bit", prices, best.prices, spare)
         yield from _price_problems("level", record.level_multipliers, levels, spare)
         yield from _price_problems("ceiling", record.ceiling_multipliers, ceilings, spare)
