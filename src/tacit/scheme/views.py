@@ -621,7 +621,8 @@ def spreads_after(
         least = np.where(whole > 0, shares, inf).min(axis=1)
         is_tiny = least < _TINY_SHARE
         ratios = shares.max(axis=1) / np.where(is_tiny, 1.0, least)
-        own[rows] += np.log2(np.where(is_tiny, inf, ratios)) + rounding
+        # The greatest share is at least the least one, but in rows that never occur.
+        own[rows] += np.log2(np.where(is_tiny, inf, np.maximum(ratios, 1.0))) + rounding
     after = np.zeros(len(merged))
     np.maximum.at(after, labels[labels >= 0], own[labels >= 0])
     return after
