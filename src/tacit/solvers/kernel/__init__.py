@@ -40,7 +40,7 @@ from tacit.solvers.kernel import blas
 
 Entry = TypeVar("Entry", bound=np.generic)
 
-ABI = 8
+ABI = 9
 """Number of the interface between this file and the library: ``TACIT_ABI`` of kernel.h."""
 
 _LIBRARY = Path(__file__).with_name(

@@ -24,7 +24,7 @@
 
 /* Raise it with every change of what Python and C share: functions, structs, the meaning of a
  * field. __init__.py holds the same number and refuses a library with another one. */
-#define TACIT_ABI 8
+#define TACIT_ABI 9
 
 /* Fortran's integer. BLAS and LAPACK take it by reference and may have 64 or 32 bits. One kernel
  * serves both: a 32-bit library reads and writes the low half, which comes first in memory. So set
