@@ -1,5 +1,5 @@
-/* Signals, the clock and the work of a solve. Python runs its handlers in the main thread, and only when
- * that thread asks: the kernel asks whenever it has done some tens of milliseconds of work. */
+/* Signals, the clock and the work of a solve. Python runs its handlers in the main thread, and only
+ * when that thread asks: the kernel asks whenever it has done some tens of milliseconds of work. */
 #include <time.h>
 
 #include "kernel.h"
