@@ -32,7 +32,7 @@ _SAME_PRICE = 0.01
 """Relative to the largest: multipliers are found less exactly than bounds."""
 
 _NO_PRICE = 1e-4
-"""Of a unit of cost: a limit that is not reached keeps a price of up to the gap over what is left."""
+"""Of a unit of cost: a limit that is not reached keeps a price of the gap over what is left."""
 
 _WORSE_SHARES = 1.01
 """The search for the least variance ends in a local minimum, maybe in another one elsewhere."""
