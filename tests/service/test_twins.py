@@ -119,7 +119,7 @@ TWINS = {
         "/study/requests",
         QUESTION | {"max_error": "max_error", "reason": "reason", "accept": "accept"},
         None,  # the page of a quote has the form, with its fields hidden
-        {"out": OUT, "accept_rollback": ROLLBACK},
+        {"out": OUT, "force": OUT, "accept_rollback": ROLLBACK},
     ),
     "status": Twin("/study"),
     "log": Twin("/study/ledger"),

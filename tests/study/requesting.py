@@ -30,8 +30,8 @@ def fire(folder: Path, seed: int, n_requests: int, barrier: Barrier, told: Conne
     rng = np.random.default_rng(seed)
     with Study.open(folder) as study, TemporaryDirectory() as place:
         barrier.wait()
-        for _ in range(n_requests):
-            outcomes[ask(study, rng, Path(place) / "out.csv")] += 1
+        for number in range(n_requests):
+            outcomes[ask(study, rng, Path(place) / f"{number}.csv")] += 1
     told.send(outcomes)
 
 
