@@ -26,7 +26,7 @@ import pyarrow.dataset
 import pytest
 from pyarrow import parquet
 
-from tacit.errors import InvalidInputError
+from tacit.errors import InvalidInputError, TacitError
 from tacit.sampling import IntegerChannel, StudyKey, pseudonyms
 from tacit.study import Study
 from tacit.study.folder import find_engine
@@ -418,9 +418,10 @@ def test_tables_are_refused_in_the_same_words(spark: SparkSession, tmp_path: Pat
     ):
         said = []
         for name, engine in (("local", LocalEngine()), ("spark", SparkEngine())):
-            with pytest.raises(InvalidInputError) as refusal:
+            with pytest.raises(TacitError) as refusal:
                 engine.count(source, Declaration(ids, [column]), tmp_path / f"{name}{number}")
-            said.append(str(refusal.value))
+            # Of a table that only a cluster reaches, no query of DuckDB makes another.
+            said.append((type(refusal.value), str(refusal.value).partition("; ")[0]))
         assert said[0] == said[1]
 
 
