@@ -58,7 +58,7 @@ test-all: $(DEV_STAMP) $(BROWSER_STAMP) $(JAVA_STAMP)  ## Run all tests, the slo
 
 # The rooms that stand on packages. The others test mathematics and killed processes, and CI has 20
 # minutes.
-LOWEST_TESTS := tests/tables tests/ledger tests/estimation tests/information tests/test_linear_program.py tests/solvers/kernel \
+LOWEST_TESTS := tests/tables tests/measuring tests/ledger tests/estimation tests/information tests/test_linear_program.py tests/solvers/kernel \
 	tests/solvers/convex tests/study/setup tests/study/reports \
 	tests/service/test_access.py tests/service/test_own.py
 
