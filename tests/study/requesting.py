@@ -39,7 +39,7 @@ def ask(study: Study, rng: np.random.Generator, out: Path) -> str:
     """One request; how it ended."""
     party, question, bits = chosen(rng)
     try:
-        study.release(party, question, out=out, bits=bits)
+        study.release(party, question, out=out, bits=bits, accept=["disclosure"])
     except InfeasibleError as error:
         return "refused" if error.coalition and "\n" not in str(error) else f"unclean: {error}"
     except TacitError as error:
