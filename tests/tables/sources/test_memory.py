@@ -68,7 +68,7 @@ COLUMNS = {
     "nullable": pd.DataFrame({"c": pd.array([2, None, 1], dtype="Int8")}),
     "numbers with NaN": pd.DataFrame({"c": [2.0, np.nan, 1.0]}),
     "polars with NaN": pl.DataFrame({"c": [2.0, float("nan"), 1.0]}),
-    "half floats": pa.table({"c": pa.array([2.0, None, 1.0], pa.float16())}),
+    "half floats": pa.table({"c": pa.array([np.float16(2), None, np.float16(1)], pa.float16())}),
     "objects": pd.DataFrame({"c": ["b", None, "a"]}, dtype=object),
     "all missing": pd.DataFrame({"c": [None, None, None]}),
     "dates": pd.DataFrame({"c": [date(2020, 1, 2), None, date(2020, 1, 1)]}),
